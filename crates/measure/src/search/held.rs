@@ -8,7 +8,7 @@ use units::{Fps, Ratio};
 use super::{
     calls::{busy, is_emptied, Calls, Waiting, ALWAYS, PROBE, WAITING},
     config::SearchConfig,
-    gave::Gave,
+    gave::{Gave, DISTURBED},
     reason::Reason,
 };
 use crate::schema::{evidence::SliceEvidence, trial::TrialRecord};
@@ -19,6 +19,8 @@ const ABOVE: f64 = 0.05;
 const LONG_S: f64 = 0.5;
 /// The most that is offered of a load that tells the rate, as a share of it.
 const PART: f64 = 0.99;
+/// What the rates of all slices and of those that count differ by at most, as a share.
+const APART: f64 = 0.01;
 /// Share of the rate below which the tester has time, or the device only works; and how often that is looked at again.
 const BELOW: f64 = 0.99;
 const PROBES: u32 = 3;
@@ -122,13 +124,22 @@ impl Holding {
         let clean = |e: &&SliceEvidence| e.lost == 0 && e.is_clean(trial.spec.duration_s);
         let Some(e) = trial.evidence.as_ref().filter(|e| always && clean(e)) else { return };
         let Some(later) = e.settled.filter(|later| is_emptied(e, later)) else { return };
-        // Where the tester was away these differ, and nobody knows which is right: above both a load fails.
-        let rate = later.all_fps.get().max(later.clean_fps.get());
-        if rate < trial.spec.load_fps.get() * PART {
+        // Where the tester was away these differ, and nobody knows which is right.
+        let [all, clean] = [later.all_fps, later.clean_fps].map(Fps::get);
+        let rate = all.max(clean);
+        if rate < trial.spec.load_fps.get() * PART && (all - clean).abs() <= rate * APART {
             let frames = e.offered as f64;
             self.frames += frames;
             self.rates += rate * frames;
         }
+    }
+
+    /// Whether a load that passed may have passed for what a bucket of tokens, or a queue, took while the tester was away; and what
+    /// was offered in all of the time, which does not count more than that.
+    pub fn rested(&self, trial: &TrialRecord) -> Option<Fps> {
+        let later = trial.evidence.as_ref()?.settled.filter(|_| self.rate().is_none())?;
+        let [all, clean] = [later.all_fps, later.clean_fps].map(Fps::get);
+        (all < clean * (1.0 - DISTURBED)).then_some(later.all_fps)
     }
 
     /// The rate of a device that holds the calls.
@@ -268,6 +279,25 @@ mod tests {
             assert!((0.97..0.991).contains(&lower) && (1.01..1.025).contains(&upper), "{method:?}: {lower} {upper}");
             assert!(answer.reasons.iter().any(|reason| matches!(reason, Reason::Holds { .. })), "{answer:?}");
             assert_eq!(answer.throughput, answer.interval.unwrap().lower_fps, "{answer:?}");
+        }
+    }
+
+    #[test]
+    fn what_passes_while_the_tester_is_away_for_most_of_the_time_counts_as_little() {
+        for method in [Method::Tst009, Method::Mlrsearch] {
+            // Twice the rate in the slices that count, and half of it in all of the time.
+            let answer = found(method, Some(0.45), |_, trial| {
+                let load = trial.spec.load_fps.get();
+                trial.interference.lcores[0].busy_ns = Some((trial.spec.duration_s * 0.95e9) as u64);
+                let Some(e) = trial.evidence.as_mut() else { return };
+                e.offered_fps = Fps::from_raw(load.min(2.0 * RATE));
+                if let Some(later) = e.settled.as_mut() {
+                    (later.clean_fps, later.all_fps) = (e.offered_fps, Fps::from_raw(e.offered_fps.get() * 0.25));
+                }
+            });
+            let found = answer.interval.unwrap();
+            assert!(found.lower_fps.is_none_or(|lower| lower.get() <= RATE), "{method:?}: {answer:?}");
+            assert!(found.upper_fps.is_none_or(|upper| upper.get() >= RATE), "{method:?}: {answer:?}");
         }
     }
 

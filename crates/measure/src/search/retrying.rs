@@ -317,7 +317,12 @@ impl<S: Strategy> Retrying<S> {
                 return Ok(gave);
             }
         }
-        match by_slices.then(|| Gave::by_slices(trial, most, &self.busiest)) {
+        let seen = by_slices.then(|| Gave::by_slices(trial, most, &self.busiest));
+        if let Some(gave) = seen.and_then(|seen| self.rested(trial, seen)).filter(|gave| gave.loss_ratio <= most) {
+            self.strategy.passed_less(&gave);
+            return Err(self.attempts.unclear(trial));
+        }
+        match seen {
             None => self.whole(spec, trial),
             Some(BySlices::Counts(gave)) => Ok(gave),
             // It offers more at times, so that this load is not beyond it.
@@ -331,6 +336,14 @@ impl<S: Strategy> Retrying<S> {
             }
             Some(BySlices::Unclear) => Err(self.attempts.unclear(trial)),
         }
+    }
+
+    /// Over kernel ports, what a trial shows whose slices that count may have passed for what the device took while the tester was
+    /// away.
+    fn rested(&self, trial: &TrialRecord, seen: BySlices) -> Option<Gave> {
+        let (BySlices::Counts(gave) | BySlices::Short(gave)) = seen else { return None };
+        let offered = self.holding.rested(trial).filter(|_| self.config.kernel_pair.is_some())?;
+        Some(Gave { load: if offered < gave.load { offered } else { gave.load }, ..gave })
     }
 
     /// Whether the tester offered a little less than this load only for moments that no slice shows: it did offer as much.
