@@ -59,6 +59,8 @@ pub struct LossVerification {
     lowest: Option<Fps>,
     /// Whether it is one of what the tester offers.
     scaled: bool,
+    /// The most that was offered and passed while it is not, and the number of the trial.
+    offered: Option<(Fps, u32)>,
     /// Whether S[L] was tried with L = R, or the bounds crossed.
     settled: bool,
     retries: u32,
@@ -83,6 +85,7 @@ impl LossVerification {
             last,
             lowest: None,
             scaled: false,
+            offered: None,
             settled: false,
             retries,
             retries_left: retries,
@@ -192,6 +195,9 @@ impl Strategy for LossVerification {
     fn passed_less(&mut self, gave: &Gave) {
         // Steps that are shares of a load which the tester does not reach are about to become smaller.
         let about = self.is_untold() && self.lowest.is_some() && !self.scaled;
+        if about && self.offered.is_none_or(|(most, _)| most < gave.load) {
+            self.offered = Some((gave.load, gave.number));
+        }
         // A load that failed may pass in a better moment: it stays failed.
         let failed = self.failed.unwrap_or(u64::MAX);
         if let Some(index) = self.below(gave.load).filter(|i| !about && *i < failed) {
@@ -222,7 +228,7 @@ impl Strategy for LossVerification {
 
     fn bounds(&self) -> Bounds {
         Bounds {
-            lower: self.best.map(|(i, number)| (self.load(i), number)),
+            lower: self.best.map(|(i, number)| (self.load(i), number)).or(self.offered),
             upper: self.failed.map(|i| self.load(i)),
             retries: self.retried.clone(),
             step: Some(Fps::from_raw(self.step)),
@@ -267,10 +273,12 @@ mod tests {
     fn a_load_that_was_not_offered_shows_the_loads_below() {
         let mut unscaled = search();
         unscaled.passed_less(&gave(487.0, 1));
-        assert_eq!(best(&unscaled), None, "its steps are about to become smaller");
+        unscaled.passed_less(&gave(399.0, 5));
+        assert_eq!(best(&unscaled), Some((487.0, 1)), "its steps are about to become smaller");
+        assert_eq!(unscaled.outcome(), Outcome::Inconclusive);
         unscaled.cap(Fps::from_raw(400.0));
         unscaled.passed_less(&gave(3.0, 2));
-        assert_eq!(best(&unscaled), None, "below the lowest");
+        assert_eq!(best(&unscaled), Some((487.0, 1)), "below the lowest");
         unscaled.passed_less(&gave(203.0, 3));
         assert_eq!(best(&unscaled), Some((200.0, 3)));
         assert!(matches!(unscaled.next(), Want::Load(load, _) if load.get() > 200.0));
