@@ -468,18 +468,19 @@ fn a_shaper_that_holds_the_testers_calls_is_found_with_its_bucket() {
     let others = others_take_cpus();
     let dut = KernelDut::bridge();
     let want = 131e6 / (256.0 * 8.0);
-    for burst in [3_200, 64_000] {
+    for (burst, method) in [(3_200, "rfc2544"), (64_000, "rfc2544"), (64_000, "tst009"), (3_200, "mlrsearch")] {
         dut.limit_egress(1, Tbf { rate_bps: 131_000_000, burst, limit: 820_000, overhead: 4 });
         let ports = ["eth:t0,driver=af_xdp", "eth:t1,driver=af_xdp"];
         let bench = ["bench", "--quick", "--port", ports[0], "--port", ports[1], "--frame-sizes", "256"];
-        let more = ["--upper", "192kpps", "--no-latency", "--json", "-", "-q"];
+        let more = ["--method", method, "--upper", "192kpps", "--no-latency", "--json", "-", "-q"];
         let ended = linerate_in(dut.tester(), &[&bench[..], &more].concat());
         let result = ended.json();
         let size = size_of(&result, 256);
         let [low, high] = ["lower_fps", "upper_fps"].map(|end| size["answer"][end].as_f64());
         let holds = low.is_none_or(|low| low < want * 1.01) && high.is_none_or(|high| high > want * 0.99);
         // Beside programs that take the CPUs there may be nothing to see, and what is said is true.
-        assert!(holds && (low.is_some() || others), "{burst} {want}: {size}");
+        let narrow = low.zip(high).is_some_and(|(low, high)| high - low < want * 0.05);
+        assert!(holds && (narrow || others), "{burst} {method} {want}: {size}");
         let busy = |trial: &Value| trial["interference"]["lcores"][0]["busy_ns"].as_u64();
         assert!(result["trials"].as_array().unwrap().iter().all(|trial| busy(trial) > Some(0)), "{result}");
     }

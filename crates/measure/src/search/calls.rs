@@ -1,5 +1,7 @@
 //! What the kernel does in the calls by which the tester sends, and how busy they keep it.
 
+use units::Fps;
+
 use crate::schema::{
     evidence::{Settled, SliceEvidence},
     trial::{LcoreRole, TrialRecord},
@@ -78,4 +80,10 @@ pub(super) fn cut_off(rate: f64, offered: u64) -> f64 {
 pub(super) fn is_emptied(e: &SliceEvidence, later: &Settled) -> bool {
     let (before, after) = (later.earlier_fps.get(), later.later_fps.get());
     before <= after * (1.0 + DRAINS) + 2.0 * after * CALL / settled(e.offered)
+}
+
+/// What the device let through for as long as that lasts, whoever was away; `None` where a bucket of tokens was not yet empty.
+pub(super) fn lasting(e: &SliceEvidence) -> Option<Fps> {
+    let later = e.settled.filter(|later| is_emptied(e, later))?;
+    Some(if later.all_fps < later.clean_fps { later.all_fps } else { later.clean_fps })
 }

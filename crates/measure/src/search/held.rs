@@ -134,12 +134,10 @@ impl Holding {
         }
     }
 
-    /// Whether a load that passed may have passed for what a bucket of tokens, or a queue, took while the tester was away; and what
-    /// was offered in all of the time, which does not count more than that.
-    pub fn rested(&self, trial: &TrialRecord) -> Option<Fps> {
-        let later = trial.evidence.as_ref()?.settled.filter(|_| self.rate().is_none())?;
-        let [all, clean] = [later.all_fps, later.clean_fps].map(Fps::get);
-        (all < clean * (1.0 - DISTURBED)).then_some(later.all_fps)
+    /// Whether a load that passed may have passed for what a bucket of tokens, or a queue, took while the tester was away.
+    pub fn has_rested(&self, trial: &TrialRecord) -> bool {
+        let settled = trial.evidence.as_ref().and_then(|e| e.settled).filter(|_| self.rate().is_none());
+        settled.is_some_and(|later| later.all_fps.get() < later.clean_fps.get() * (1.0 - DISTURBED))
     }
 
     /// The rate of a device that holds the calls.

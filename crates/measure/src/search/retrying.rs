@@ -3,6 +3,7 @@
 use units::{Fps, Ratio};
 
 use super::{
+    calls::lasting,
     config::SearchConfig,
     gave::{Busiest, BySlices, Drain, Gave, Sending},
     held::{Holding, Probed},
@@ -318,8 +319,7 @@ impl<S: Strategy> Retrying<S> {
             }
         }
         let seen = by_slices.then(|| Gave::by_slices(trial, most, &self.busiest));
-        if let Some(gave) = seen.and_then(|seen| self.rested(trial, seen)).filter(|gave| gave.loss_ratio <= most) {
-            self.strategy.passed_less(&gave);
+        if seen.is_some_and(|seen| self.has_rested(trial, seen, most)) {
             return Err(self.attempts.unclear(trial));
         }
         match seen {
@@ -331,19 +331,27 @@ impl<S: Strategy> Retrying<S> {
                 Ok(gave)
             }
             Some(BySlices::Short(gave)) => {
-                self.strategy.passed_less(&gave);
+                if let Some(load) = self.shows(trial, gave.load) {
+                    self.strategy.passed_less(&Gave { load, ..gave });
+                }
                 Err(self.attempts.short(gave.load))
             }
             Some(BySlices::Unclear) => Err(self.attempts.unclear(trial)),
         }
     }
 
-    /// Over kernel ports, what a trial shows whose slices that count may have passed for what the device took while the tester was
-    /// away.
-    fn rested(&self, trial: &TrialRecord, seen: BySlices) -> Option<Gave> {
-        let (BySlices::Counts(gave) | BySlices::Short(gave)) = seen else { return None };
-        let offered = self.holding.rested(trial).filter(|_| self.config.kernel_pair.is_some())?;
-        Some(Gave { load: if offered < gave.load { offered } else { gave.load }, ..gave })
+    /// Over kernel ports: whether the slices that count may have passed only for what the device took while the tester was away.
+    fn has_rested(&self, trial: &TrialRecord, seen: BySlices, passing: f64) -> bool {
+        let (BySlices::Counts(gave) | BySlices::Short(gave)) = seen else { return false };
+        self.config.kernel_pair.is_some() && gave.loss_ratio <= passing && self.holding.has_rested(trial)
+    }
+
+    /// The load that a trial shows to pass which was not offered in full; `None` where what it says is of a bucket of tokens.
+    fn shows(&self, trial: &TrialRecord, offered: Fps) -> Option<Fps> {
+        match self.config.kernel_pair {
+            None => Some(offered),
+            Some(_) => trial.evidence.as_ref().and_then(lasting).map(|fps| if fps < offered { fps } else { offered }),
+        }
     }
 
     /// Whether the tester offered a little less than this load only for moments that no slice shows: it did offer as much.
