@@ -473,16 +473,21 @@ fn a_shaper_that_holds_the_testers_calls_is_found_with_its_bucket() {
         let ports = ["eth:t0,driver=af_xdp", "eth:t1,driver=af_xdp"];
         let bench = ["bench", "--quick", "--port", ports[0], "--port", ports[1], "--frame-sizes", "256"];
         let more = ["--method", method, "--upper", "192kpps", "--no-latency", "--json", "-", "-q"];
-        let ended = linerate_in(dut.tester(), &[&bench[..], &more].concat());
-        let result = ended.json();
-        let size = size_of(&result, 256);
-        let [low, high] = ["lower_fps", "upper_fps"].map(|end| size["answer"][end].as_f64());
-        let holds = low.is_none_or(|low| low < want * 1.01) && high.is_none_or(|high| high > want * 0.99);
-        // Beside programs that take the CPUs there may be nothing to see, and what is said is true.
-        let narrow = low.zip(high).is_some_and(|(low, high)| high - low < want * 0.05);
-        assert!(holds && (narrow || others), "{burst} {method} {want}: {size}");
-        let busy = |trial: &Value| trial["interference"]["lcores"][0]["busy_ns"].as_u64();
-        assert!(result["trials"].as_array().unwrap().iter().all(|trial| busy(trial) > Some(0)), "{result}");
+        // Each answer is true. Where the host took the tester away for a while it may be wide, but not always.
+        let found = |_| {
+            let ended = linerate_in(dut.tester(), &[&bench[..], &more].concat());
+            let result = ended.json();
+            let size = size_of(&result, 256);
+            let [low, high] = ["lower_fps", "upper_fps"].map(|end| size["answer"][end].as_f64());
+            let holds = low.is_none_or(|low| low < want * 1.01) && high.is_none_or(|high| high > want * 0.99);
+            assert!(holds, "{burst} {method} {want}: {size}");
+            let busy = |trial: &Value| trial["interference"]["lcores"][0]["busy_ns"].as_u64();
+            assert!(result["trials"].as_array().unwrap().iter().all(|trial| busy(trial) > Some(0)), "{result}");
+            low.zip(high).is_some_and(|(low, high)| high - low < want * 0.05)
+        };
+        // Beside programs that take the CPUs there may be nothing to see.
+        let times = if others { 1 } else { 3 };
+        assert!((0..times).any(found) || others, "{burst} {method}: wide {times} times");
     }
 }
 
