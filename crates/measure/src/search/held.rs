@@ -21,8 +21,7 @@ const LONG_S: f64 = 0.5;
 const PART: f64 = 0.99;
 /// What the rates of all slices and of those that count differ by at most, as a share.
 const APART: f64 = 0.01;
-/// Share of the rate below which the tester has time, or the device only works; and how often that is looked at again.
-const BELOW: f64 = 0.99;
+/// How often the lower load is looked at again, where the tester has no time below the rate: the device may only work.
 const PROBES: u32 = 3;
 /// Trials of the lower load, where the first ones do not say anything.
 const TRIES: u32 = 3;
@@ -111,7 +110,7 @@ impl Holding {
     /// again.
     pub fn see_passed(&mut self, trial: &TrialRecord) {
         let (_, offered) = self.beyond;
-        let below = trial.spec.load_fps.get() < offered.get() * BELOW && self.probes < PROBES;
+        let below = trial.spec.load_fps.get() < self.rate().unwrap_or(offered.get()) && self.probes < PROBES;
         if below && self.waiting().is_some() && busy(trial).is_some_and(|busy| busy >= ALWAYS) {
             self.calls = Calls::Probed { at_top: true, offered: offered.get() };
         }
@@ -315,7 +314,7 @@ mod tests {
     fn a_device_that_only_seemed_to_wait_is_found_out() {
         for method in [Method::Tst009, Method::Mlrsearch] {
             let answer = found(method, Some(0.45), |number, trial| {
-                if number > 2 {
+                if number > 6 {
                     works(trial)
                 }
             });
@@ -386,11 +385,12 @@ mod tests {
         assert_eq!((holding.refused(&above), holding.rate()), (None, None), "nothing is known");
         // The tester has time, or is not seen clearly, or lost frames, or the rate still falls, or all was offered.
         holding.see(&run(RATE * 0.9));
-        let spoilt: [fn(&mut SliceEvidence); 4] = [
+        let spoilt: [fn(&mut SliceEvidence); 5] = [
             |e| e.clean_s = 0.0,
             |e| e.lost = 1,
             |e| e.settled.as_mut().unwrap().earlier_fps = Fps::from_raw(RATE * 2.0),
             |e| e.settled.as_mut().unwrap().clean_fps = Fps::from_raw(RATE * 1.24),
+            |e| e.settled.as_mut().unwrap().all_fps = Fps::from_raw(RATE * 0.9),
         ];
         for spoil in spoilt {
             let mut trial = above.clone();

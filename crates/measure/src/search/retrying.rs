@@ -350,7 +350,7 @@ impl<S: Strategy> Retrying<S> {
     fn shows(&self, trial: &TrialRecord, offered: Fps) -> Option<Fps> {
         match self.config.kernel_pair {
             None => Some(offered),
-            Some(_) => trial.evidence.as_ref().and_then(lasting).map(|fps| if fps < offered { fps } else { offered }),
+            Some(_) => trial.evidence.as_ref().and_then(lasting).map(|fps| Fps::from_raw(fps.get().min(offered.get()))),
         }
     }
 

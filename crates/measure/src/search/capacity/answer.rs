@@ -58,8 +58,10 @@ impl CapacitySearch {
             (Some(Mean { mean, half }), Some(best)) if best > mean + half => (Some(best), self.lowest_failed(best)),
             // A load that passes within the interval of the rate does not move it: a rested device takes more for a while.
             (Some(Mean { mean, half }), Some(best)) => {
-                // Where the rate is hardly known, the lowest load that passed says more.
+                // Where the rate is hardly known, the lowest load that passed says more; but not of a device that holds the calls,
+                // whose bucket of tokens may have let it through.
                 let least = self.passed.iter().map(|p| p.load).fold(best, f64::min);
+                let least = if self.is_held() { 0.0 } else { least };
                 let lower = best.min((mean - half).max(least));
                 // The rate is what many slices say, a failure what one loss says. A load above it that passed says that the device
                 // does more at times.

@@ -311,7 +311,8 @@ fn what_a_tester_that_was_away_missed_of_a_held_rate_stays_open() {
         }
     });
     let (lower, upper) = ends(&answer, 73.6e3);
-    assert!((0.8..0.9).contains(&lower) && (1.0..1.01).contains(&upper), "{lower} {upper}");
+    // Loads between the two pass for what the bucket has saved up.
+    assert!((0.78..0.801).contains(&lower) && (1.0..1.02).contains(&upper), "{lower} {upper}");
     // More passes would not tell more.
     assert!(answer.interval.is_some_and(|found| found.passes <= 8), "{answer:?}");
     assert!(matches!(answer.reasons[..], [Reason::Precision { .. }, Reason::Holds { .. }]), "{answer:?}");
