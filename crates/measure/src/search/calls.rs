@@ -1,7 +1,8 @@
 //! What the kernel does in the calls by which the tester sends, and how busy they keep it.
 
-use units::Fps;
+use units::{Fps, Ratio};
 
+use super::reason::Reason;
 use crate::schema::{
     evidence::{Settled, SliceEvidence},
     trial::{LcoreRole, TrialRecord},
@@ -57,6 +58,11 @@ impl Waiting {
     pub fn open(&self) -> f64 {
         self.apart / f64::from(self.trials.max(1))
     }
+
+    /// What to say of it.
+    pub fn reason(&self) -> Option<Reason> {
+        Some(Reason::Holds { load: Fps::from_raw(self.load.round()), busy: Ratio::new(self.busy).ok()? })
+    }
 }
 
 /// Share of the sending time in which the tester's loop had something to do: of the busiest lcore.
@@ -83,7 +89,7 @@ pub(super) fn is_emptied(e: &SliceEvidence, later: &Settled) -> bool {
 }
 
 /// What the device let through for as long as that lasts, whoever was away; `None` where a bucket of tokens was not yet empty.
-pub(super) fn lasting(e: &SliceEvidence) -> Option<Fps> {
+pub(super) fn sustained(e: &SliceEvidence) -> Option<Fps> {
     let later = e.settled.filter(|later| is_emptied(e, later))?;
-    Some(if later.all_fps < later.clean_fps { later.all_fps } else { later.clean_fps })
+    Some(Fps::from_raw(later.all_fps.get().min(later.clean_fps.get())))
 }

@@ -3,7 +3,7 @@
 //! intended and the offered load into loss. A device that works in the calls takes the tester's own time along, and is told apart
 //! first: see [`calls`](super::calls).
 
-use units::{Fps, Ratio};
+use units::Fps;
 
 use super::{
     calls::{busy, is_emptied, Calls, Waiting, ALWAYS, PROBE, WAITING},
@@ -162,8 +162,7 @@ impl Holding {
 
     /// What to say of a device that waits.
     pub fn note(&self) -> Option<Reason> {
-        let Waiting { load, busy, .. } = self.waiting().filter(|_| self.rate().is_some())?;
-        Some(Reason::Holds { load: Fps::from_raw(load.round()), busy: Ratio::new(busy).ok()? })
+        self.waiting().filter(|_| self.rate().is_some())?.reason()
     }
 
     fn waiting(&self) -> Option<Waiting> {

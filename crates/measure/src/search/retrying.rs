@@ -3,7 +3,7 @@
 use units::{Fps, Ratio};
 
 use super::{
-    calls::lasting,
+    calls::sustained,
     config::SearchConfig,
     gave::{Busiest, BySlices, Drain, Gave, Sending},
     held::{Holding, Probed},
@@ -350,7 +350,9 @@ impl<S: Strategy> Retrying<S> {
     fn shows(&self, trial: &TrialRecord, offered: Fps) -> Option<Fps> {
         match self.config.kernel_pair {
             None => Some(offered),
-            Some(_) => trial.evidence.as_ref().and_then(lasting).map(|fps| Fps::from_raw(fps.get().min(offered.get()))),
+            Some(_) => {
+                trial.evidence.as_ref().and_then(sustained).map(|fps| Fps::from_raw(fps.get().min(offered.get())))
+            }
         }
     }
 

@@ -184,7 +184,8 @@ impl Strategy for LossVerification {
         self.retries_left = self.retries;
         if passed {
             // Of bursts it is a length that counts.
-            let shown = if self.lowest.is_some() { self.below(gave.load).map(|i| i.min(m)) } else { Some(m) };
+            let less = self.lowest.is_some() && gave.load < load;
+            let shown = if less { self.below(gave.load).map(|i| i.min(m)) } else { Some(m) };
             self.best = self.best.max(shown.map(|index| (index, gave.number)));
         } else {
             self.failed = Some(self.failed.map_or(m, |f| f.min(m)));
@@ -228,7 +229,10 @@ impl Strategy for LossVerification {
 
     fn bounds(&self) -> Bounds {
         Bounds {
-            lower: self.best.map(|(i, number)| (self.load(i), number)).or(self.offered),
+            lower: self
+                .best
+                .map(|(i, number)| (self.load(i), number))
+                .or(self.offered.filter(|_| self.failed.is_none())),
             upper: self.failed.map(|i| self.load(i)),
             retries: self.retried.clone(),
             step: Some(Fps::from_raw(self.step)),
@@ -284,6 +288,11 @@ mod tests {
         assert!(matches!(unscaled.next(), Want::Load(load, _) if load.get() > 200.0));
         unscaled.passed_less(&gave(103.0, 4));
         assert_eq!(best(&unscaled), Some((200.0, 3)), "no less than before");
+        let mut dead = search();
+        dead.passed_less(&gave(487.0, 1));
+        dead.cap(Fps::from_raw(400.0));
+        dead.verdict(Fps::from_raw(200.0), false, &gave(200.0, 2));
+        assert_eq!(best(&dead), None, "no bound above a load that failed");
         let mut failed = search();
         failed.verdict(Fps::from_raw(500.0), false, &gave(500.0, 1));
         failed.passed_less(&gave(500.0, 2));
@@ -301,6 +310,9 @@ mod tests {
             search.outcome()
         };
         assert_eq!(all_pass(search(), 1.0), Outcome::AtMaximum);
+        // The highest load is less than a step above the one below it.
+        let uneven = LossVerification { top: Fps::from_raw(995.0), ..search() };
+        assert_eq!(all_pass(uneven, 1.0), Outcome::AtMaximum);
         assert_eq!(all_pass(search(), 0.98), Outcome::TesterLimited);
         assert_eq!(all_pass(LossVerification { top_is_tester: true, ..search() }, 1.0), Outcome::TesterLimited);
     }

@@ -2,7 +2,7 @@
 //! return when its frames are out. No load exceeds its rate then, and no frame is lost, as with a device that works all of the
 //! time in these calls. A load a little lower tells them apart: work takes as long as before, and waiting ends.
 
-use units::{Fps, Ratio};
+use units::Fps;
 
 use super::{CapacitySearch, Phase, Shown, REACHED};
 use crate::{
@@ -170,9 +170,7 @@ impl CapacitySearch {
     /// What to say of that.
     pub(super) fn holding(&self) -> Option<Reason> {
         match self.calls {
-            Calls::Holds(Waiting { load, busy, .. }) => {
-                Some(Reason::Holds { load: Fps::from_raw(load.round()), busy: Ratio::new(busy).ok()? })
-            }
+            Calls::Holds(waiting) => waiting.reason(),
             _ => None,
         }
     }
