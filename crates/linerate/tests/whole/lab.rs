@@ -30,6 +30,9 @@ use crate::support::{
 /// What a lab with a switch and guests needs.
 pub const ALL: [Needs; 5] = [Needs::Root, Needs::Hugepages(400), Needs::Testpmd, Needs::OvsDpdk, Needs::Network];
 
+/// Throughput alone, and a busy machine ends it soon: no repeat makes up for a core that is always shared.
+const SHORT: [&str; 5] = ["--quick", "-q", "--no-latency", "--max-repeats", "4"];
+
 /// A lab that does not answer: it has the name, and closes every connection. Ended with the test.
 fn silent(name: &str) {
     let address = format!("linerate-lab/{}/{name}", rustix::process::getuid().as_raw());
@@ -293,8 +296,8 @@ fn parts_that_take_turns_on_a_cpu_have_a_figure() {
     let up = up.args(["-c", "0,1", BINARY, "lab", "up", "phy-vm-phy", "--guests", "process", "--application", "l2"]);
     let up = up.args(["--name", &name]).output().unwrap();
     assert!(up.status.success(), "{}", String::from_utf8_lossy(&up.stderr));
-    let flags = ["--quick", "--frame-sizes", "64", "--no-latency", "--upper", "1Mpps", "--json", "-", "-q"];
-    let run = linerate(&[&["bench", "--lab", &name][..], &flags].concat());
+    let flags = ["--frame-sizes", "64", "--upper", "1Mpps", "--json", "-"];
+    let run = linerate(&[&["bench", "--lab", &name][..], &flags, &SHORT].concat());
     assert!(matches!(run.code, 0 | 3), "{}{}", run.stdout, run.stderr);
     let result = run.json();
     assert_eq!(result["lab"]["shared_cpus"], serde_json::json!([0]));
@@ -538,20 +541,8 @@ fn every_topology_is_measured_by_its_documents_plan() {
         let memory = if topology.starts_with("flow") { &["--no-huge"][..] } else { &[] };
         // Fewer polling threads than most documents have: two CPUs have room for one.
         let lab = ["lab", "run", topology, "--name", &name, "--guests", "process", "--pmds", "1"];
-        let bench = [
-            "--plan",
-            plan,
-            "--quick",
-            "--frame-sizes",
-            size,
-            "--no-latency",
-            "--upper",
-            "2kpps",
-            "--json",
-            file,
-            "-q",
-        ];
-        let run = linerate(&[&lab, memory, &bench[..]].concat());
+        let bench = ["--plan", plan, "--frame-sizes", size, "--upper", "2kpps", "--json", file];
+        let run = linerate(&[&lab, memory, &bench[..], &SHORT].concat());
         assert!(matches!(run.code, 0 | 1 | 3), "{topology}: {}{}", run.stdout, run.stderr);
         let result: Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
         assert_eq!(result["lab"]["topology"], topology);
@@ -591,8 +582,8 @@ fn a_tunnel_comes_back_with_its_switch() {
     does(&["lab", "up", "vxlan", "--name", &name, "--guests", "process"]);
     // Its addresses and neighbours were in the switch, and in the kernel behind it.
     does(&["lab", "fault", "--lab", &name, "restart-switch"]);
-    let flags = ["--quick", "--frame-sizes", "178", "--no-latency", "--upper", "2kpps", "--json", "-", "-q"];
-    let run = linerate(&[&["bench", "--lab", &name, "--plan", "onp-vxlan"][..], &flags].concat());
+    let flags = ["--plan", "onp-vxlan", "--frame-sizes", "178", "--upper", "2kpps", "--json", "-"];
+    let run = linerate(&[&["bench", "--lab", &name][..], &flags, &SHORT].concat());
     assert!(matches!(run.code, 0 | 1 | 3), "{}{}", run.stdout, run.stderr);
     let result = run.json();
     adds_up("vxlan", 8, &result);
