@@ -163,8 +163,9 @@ impl Testbed for RigTestbed {
                 self.timeline = done.timeline;
                 self.samples = done.samples;
                 self.sent_flows = done.sent_flows;
-                // The device may need its rest, and so do the addresses it learned.
-                self.pause(trust.settle.max(spec.drain()));
+                // The device may need its rest, and so do the addresses it learned. Its queue is empty: the trial ended when all
+                // frames were back, or long after the last of them was due.
+                self.pause(trust.settle);
                 Ok(Some(done.record))
             }
         }

@@ -11,6 +11,7 @@ use measure::{
     result::{HostFacts, PortFacts, Warning, WarningKind},
     schema::device::DeviceRecord,
     sim::{SimDut, SimSetup},
+    timeline::Timeline,
     trial::TrialRecord,
     validity::{judge, Evidence},
 };
@@ -67,13 +68,20 @@ impl Testbed for SimTestbed {
         let mut record = TrialRecord { attempt, ..self.dut.run(&spec) };
         let violations = judge(&Evidence { trial: &record, trust, tsc_invariant: true, selftest_max });
         record.violations = violations;
-        let drain = spec.drain();
-        self.dut.wait((trust.residual + drain + trust.settle.max(drain)).as_secs_f64());
+        self.dut.wait((trust.residual + spec.drain() + trust.settle).as_secs_f64());
         Ok(Some(record))
     }
 
     fn cause_event(&mut self) {
         self.dut.event_comes();
+    }
+
+    fn has_slices(&self) -> bool {
+        self.dut.has_slices()
+    }
+
+    fn timeline(&self) -> Option<&Timeline> {
+        Some(self.dut.timeline()).filter(|timeline| !timeline.directions.is_empty())
     }
 
     fn facts(&self) -> TestbedFacts {

@@ -1,5 +1,7 @@
 //! Devices whose truth is known.
 
+use std::time::Duration;
+
 use serde_json::Value;
 
 use crate::{
@@ -48,6 +50,18 @@ const SHAPERS: [(u64, u32, u32); 6] = [
     (310_000_000, 1518, 200),
 ];
 
+/// Simulated devices: name, capacity in frames/s, what disturbs them and the tester.
+const SIMULATED: [(&str, f64, &str); 8] = [
+    ("quiet", 3_330_000.0, ""),
+    ("queue of 50 ms", 333_000.0, "queue=16650"),
+    ("drift of -1 % a minute", 3_330_000.0, "drift=-1%/min"),
+    ("stalls, one in 20 s", 3_330_000.0, "stalls=0.05/s:2000"),
+    ("stalls, one in a second", 3_330_000.0, "stalls=1/s:500"),
+    ("loss inversion", 3_330_000.0, "inversion=1M-2M:0.1%"),
+    ("accidents", 3_330_000.0, "accidents=5%:50"),
+    ("tester away", 3_330_000.0, "tester-stalls=50%"),
+];
+
 /// Runs all that are wanted, and prints their table.
 pub fn all(options: &Options) {
     println!("| device | evidence | answers | hold the truth | median width | largest miss | median, longest |");
@@ -65,10 +79,34 @@ pub fn all(options: &Options) {
         let device = ["--dut", "l2", "--impair", &impair, "--frame-sizes", "64"];
         measure(options, &format!("l2 of {work} clocks, 64"), &device, &|args| linerate(args), &from_runtime);
     }
+    for (name, capacity, noise) in SIMULATED {
+        simulated(options, &format!("simulated, {name}"), capacity, noise);
+    }
     for (rate_bps, bytes, ms) in SHAPERS {
         for driver in ["af_xdp", "af_packet"] {
             shaper(options, rate_bps, bytes, ms, driver);
         }
+    }
+}
+
+/// Each run has a seed of its own, and its time is that of its trials.
+fn simulated(options: &Options, name: &str, capacity: f64, noise: &str) {
+    if !options.wants(name) {
+        return;
+    }
+    for rule in options.rules.iter().filter(|rule| **rule != Rule::Package) {
+        let run = |n: usize| {
+            let dut = format!("sim:capacity={capacity},seed={},{noise}", n + 1);
+            let flags = ["bench", "--quick", "--no-latency", "--json", "-", "-q", "--frame-sizes", "64"];
+            let args = [&flags[..], &["--link", "10G", "--evidence", rule.name(), "--dut", dut.trim_end_matches(',')]];
+            let (run, result) = Run::timed(|| linerate(&args.concat()));
+            options.keep(&format!("{name} {}", rule.name()), n, &result);
+            let trials = result["trials"].as_array().into_iter().flatten();
+            let seconds = trials.filter_map(|trial| trial["real_duration_s"].as_f64()).sum();
+            (Run { time: Duration::from_secs_f64(seconds), ..run }, capacity)
+        };
+        let runs: Vec<_> = (0..options.runs).map(run).collect();
+        println!("| {name} | {} | {} |", rule.name(), runs::known(&runs));
     }
 }
 

@@ -10,8 +10,8 @@
 //! - `keep=DIR`: where to write the result of each run;
 //! - `beside=N`: so many workers of `stress-ng --cpu` run meanwhile (0).
 //!
-//! Known truths: policers of the built-in data plane without and with a queue, a data plane of fixed clocks a frame, `tc tbf`
-//! behind a kernel bridge. Unknown: testpmd, Open vSwitch with DPDK, the bridge and the router of the kernel; of these it
+//! Known truths: policers of the built-in data plane without and with a queue, a data plane of fixed clocks a frame,
+//! simulated devices (a seed for each run, and the time of their trials), `tc tbf` behind a kernel bridge. Unknown: testpmd, Open vSwitch with DPDK, the bridge and the router of the kernel; of these it
 //! prints how many pairs of runs overlap. Ports of the kernel and Open vSwitch need root. The tables are those of
 //! docs/performance.md.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::expect_used)]

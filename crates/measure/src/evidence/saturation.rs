@@ -24,6 +24,8 @@ const OF_ONE: f64 = 0.01;
 /// Frames that the ends of a stretch are uncertain by: the frames of this time, within these bounds.
 const BURST_S: f64 = 10e-6;
 const BURST: std::ops::RangeInclusive<f64> = 2.0..=64.0;
+/// A device that sends frame by frame has as many in each slice, give or take one: so many slices show it.
+const EVEN: usize = 12;
 
 /// A wait counts as longer where it is, by this many times the usual jump between slices and by this share of a slice.
 const LONGER: f64 = 5.0;
@@ -49,7 +51,7 @@ pub(super) fn of(sums: &Sums, away: &[bool]) -> Option<Saturation> {
     // Beside an absence a slice holds a part of it.
     let counts = |i: &usize| !(skipped(*i) || skipped(i + 1) || i.checked_sub(1).is_some_and(skipped));
     let (mut frames, mut slices, mut number, mut seconds) = (0, 0, 0, 0.0);
-    let (mut parts, mut runs) = (Vec::new(), Vec::new());
+    let (mut parts, mut runs, mut counts_of) = (Vec::new(), Vec::new(), Vec::new());
     for stretch in &stretches {
         let counted: Vec<usize> = stretch.clone().filter(counts).collect();
         let before = slices;
@@ -61,6 +63,7 @@ pub(super) fn of(sums: &Sums, away: &[bool]) -> Option<Saturation> {
             let fills = longer.iter().sum::<f64>().abs() > usual;
             for (part, longer) in run.chunks(PART).zip(longer.chunks(PART)) {
                 let waits: f64 = if fills { longer.iter().sum() } else { 0.0 };
+                counts_of.extend(part.iter().filter_map(|i| sums.all.get(*i)).map(|s| s.received as f64));
                 let received: u64 = part.iter().filter_map(|i| sums.all.get(*i)).map(|s| s.received).sum();
                 let time = part.len() as f64 * sums.slice_s + waits;
                 frames += received;
@@ -80,6 +83,7 @@ pub(super) fn of(sums: &Sums, away: &[bool]) -> Option<Saturation> {
     }
     let fps = Fps::from_raw(frames as f64 / sums.directions / seconds);
     let burst = (fps.get() * BURST_S).clamp(*BURST.start(), *BURST.end());
+    let burst = if burst > *BURST.start() { burst } else { even(&counts_of).unwrap_or(burst) };
     // A batch more or less at each end, of as many frames as it may hold.
     let offered = sums.rate(sums.all.iter().map(|s| s.offered()).sum(), sums.all.len());
     let burst = burst.max(offered.get() * sums.batch_s * sums.directions);
@@ -91,6 +95,14 @@ pub(super) fn of(sums: &Sums, away: &[bool]) -> Option<Saturation> {
         |n: usize| (n >= RUNS).then(|| error(&runs)).flatten().map(|e| e.max(fps.get() * OF_ONE / (n as f64).sqrt()));
     let error = error(&parts).or_else(|| of_runs(runs.len())).unwrap_or(ends.max(fps.get() * OF_ONE));
     Some(Saturation { fps, error_fps: Fps::from_raw(error), seconds, stretches: number })
+}
+
+/// The frames that a slow device sends at once, of slices with these counts: at least one. `None` where they differ by more
+/// than the least [`BURST`], or are few.
+fn even(counts: &[f64]) -> Option<f64> {
+    // A slice holds a burst more or less: a standard deviation of half of it at most.
+    let burst = 2.0 * spread(counts).filter(|_| counts.len() >= EVEN)?;
+    (burst < *BURST.start()).then_some(burst.max(1.0))
 }
 
 /// Slices behind an absence of the device until it loses frames again, that one included: it has saved up tokens meanwhile, say,
@@ -219,4 +231,22 @@ fn stretches(sums: &Sums) -> Vec<std::ops::Range<usize>> {
     }
     close(&mut run);
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_that_sends_frame_by_frame_is_told_from_one_in_bursts() {
+        let of = |counts: &[f64]| even(&counts.repeat(4));
+        assert_eq!(of(&[30.0; 6]), Some(1.0));
+        // A standard deviation of 0.72 frames, and of 1.04.
+        let some = of(&[30.0, 31.0, 30.0, 31.0, 32.0, 31.0]).unwrap();
+        assert!((1.4..1.5).contains(&some), "{some}");
+        assert_eq!(of(&[30.0, 32.0, 30.0, 32.0]), None);
+        assert_eq!(of(&[30.0, 24.0, 30.0, 36.0]), None);
+        assert_eq!(even(&[30.0; EVEN - 1]), None, "too few to tell");
+        assert_eq!(even(&[30.0; EVEN]), Some(1.0));
+    }
 }

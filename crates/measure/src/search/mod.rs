@@ -62,6 +62,8 @@ fn fresh(config: &SearchConfig) -> Box<dyn Search + Send> {
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]
+mod simulated;
+#[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod world;

@@ -6,9 +6,11 @@ use super::{
     delay::{Delays, Waits},
     flow::{whole, Flow, Part, Server, Span},
     rng::Rng,
+    slices::{self, Queue},
     state::SimDut,
 };
 use crate::{
+    schema::timeline::{Cut, Slice},
     shape::{self, LoadShape, WindowSummary},
     trial::{DirectionCounts, LatencySummary, TrialSpec},
 };
@@ -18,26 +20,43 @@ const MERGED_WINDOWS: usize = 3600;
 /// How late the frames of a burst may leave, seconds: the tester's own bound.
 const BURST_LATE_S: f64 = 20e-6;
 
+/// So many stalls of a trial in slices have a moment each; more of them are spread over it.
+const MOST_STALLS: u64 = 100;
+
 /// What the chances of a trial came to.
 pub(super) struct Chances {
     /// Seconds that the tester is away.
     pub away_s: f64,
+    /// When it is, in a trial that is cut into slices: it sends nothing then. In others it makes up for it.
+    pub gap: Option<(f64, f64)>,
     /// Frames lost at once, at any load.
     pub sudden: u64,
 }
 
 impl SimDut {
-    /// Counts of one direction of a trial that begins now, at the worse of two placements of the cores.
-    pub(super) fn counts(&mut self, spec: &TrialSpec, placements: [usize; 2], chances: &Chances) -> DirectionCounts {
+    /// Counts of one direction of a trial that begins now, at the worse of two placements of the cores, and its slices
+    /// where the trial is to be cut so.
+    pub(super) fn counts(
+        &mut self,
+        spec: &TrialSpec,
+        placements: [usize; 2],
+        chances: &Chances,
+        cut: Option<&Cut>,
+    ) -> (DirectionCounts, Vec<Slice>) {
         let (load, time, now_s) = (spec.load_fps.get(), spec.duration_s, self.now_s);
         let intended = spec.shape.frames(spec.load_fps, time);
-        let sent = self.can_send(spec, intended, time - chances.away_s);
+        let due = chances.gap.map_or(intended, |_| spec.shape.frames(spec.load_fps, time - chances.away_s));
+        let sent = self.can_send(spec, due, time - chances.away_s);
         let setup = self.setup.clone();
         let capacity = |from: f64, to: f64| {
             let [a, b] = placements.map(|at| setup.capacity(at, now_s + from, now_s + to));
             a.min(b)
         };
         let flow = Flow::new(spec, sent, intended);
+        let flow = match chances.gap {
+            Some(gap) => flow.without(gap),
+            None => flow,
+        };
         let grid = spec.window_s.and_then(|w| shape::windows(w, time)).unwrap_or((time, 1));
         let edges: Vec<f64> = (1..grid.1).map(|i| f64::from(i) * grid.0).collect();
         let server = Server {
@@ -48,7 +67,7 @@ impl SimDut {
                 .dead
                 .map(|(from, to)| (from - now_s, to - now_s))
                 .filter(|(from, to)| *from < time && *to > 0.0),
-            recovery_s: setup.recovery_s,
+            recovery_s: if matches!(spec.shape, LoadShape::Step { .. }) { setup.recovery_s } else { 0.0 },
             edges: if setup.drift_per_min == 0.0 { Vec::new() } else { edges.clone() },
         };
         let (mut spans, queued) = flow.overload(&server);
@@ -69,7 +88,14 @@ impl SimDut {
         let at_s = moments.share() * time;
         let sudden = chances.sudden.saturating_sub(overload);
         also(sudden, sudden, at_s, (at_s + sudden as f64 / load).min(time));
-        also(stalled, setup.stalls.iter().map(|s| s.frames).max().unwrap_or(0), 0.0, time * moments.share().sqrt());
+        let longest = setup.stalls.iter().map(|s| s.frames).max().unwrap_or(0);
+        match cut {
+            Some(_) if stalls <= MOST_STALLS => (0..stalls).for_each(|i| {
+                let (frames, at_s) = (stalled * (i + 1) / stalls - stalled * i / stalls, moments.share() * time);
+                also(frames, frames, at_s, (at_s + frames as f64 / load).min(time));
+            }),
+            _ => also(stalled, longest, 0.0, time * moments.share().sqrt()),
+        }
         also(inverted, 1, 0.0, time);
         also(late, late, (time - late as f64 / load).max(0.0), time);
         spans.retain(|s| s.frames > 0.0);
@@ -102,7 +128,10 @@ impl SimDut {
             all
         });
         let received = sent - lost;
-        DirectionCounts {
+        let slices = cut.map_or_else(Vec::new, |cut| {
+            slices::of(cut, &counted, &Queue { server: &server, base_s: base.seconds() })
+        });
+        let counts = DirectionCounts {
             intended,
             sent,
             skipped: intended - sent,
@@ -115,7 +144,8 @@ impl SimDut {
             outage,
             windows,
             ..DirectionCounts::default()
-        }
+        };
+        (counts, slices)
     }
 
     /// Of the frames intended those that the tester sends in this time.
@@ -155,21 +185,27 @@ impl SimDut {
 }
 
 /// What was counted of a direction, to be told apart by time.
-struct Counted<'a> {
-    flow: &'a Flow,
-    spans: &'a [Span],
-    sent: u64,
-    lost: u64,
-    time: f64,
+pub(super) struct Counted<'a> {
+    pub flow: &'a Flow,
+    pub spans: &'a [Span],
+    pub sent: u64,
+    pub lost: u64,
+    /// Seconds of sending.
+    pub time: f64,
 }
 
 impl Counted<'_> {
-    /// Each interval between these moments of the trial: number, from, to, frames received and lost. They add up.
-    fn each(&self, edges: &[f64], mut take: impl FnMut(usize, f64, f64, u64, u64)) {
+    /// Of the frames that left by a moment of the trial those that are lost.
+    pub fn lost_by(&self) -> impl Fn(f64) -> f64 + '_ {
         let total: f64 = self.spans.iter().map(|s| s.frames).sum();
         let scale = if total > 0.0 { self.lost as f64 / total } else { 0.0 };
         let share = |s: &Span, at: f64| ((at - s.from_s) / (s.to_s - s.from_s).max(1e-12)).clamp(0.0, 1.0);
-        let lost_by = |at: f64| self.spans.iter().map(|s| s.frames * share(s, at)).sum::<f64>() * scale;
+        move |at| self.spans.iter().map(|s| s.frames * share(s, at)).sum::<f64>() * scale
+    }
+
+    /// Each interval between these moments of the trial: number, from, to, frames received and lost. They add up.
+    pub fn each(&self, edges: &[f64], mut take: impl FnMut(usize, f64, f64, u64, u64)) {
+        let lost_by = self.lost_by();
         let (mut from_s, mut received, mut lost) = (0.0, 0, 0);
         for (i, to_s) in edges.iter().copied().chain([self.time]).enumerate() {
             let (came, gone) = if i == edges.len() {

@@ -4,12 +4,15 @@ use units::Nanos;
 
 use super::{
     counts::{Chances, AWAY},
+    rng::Rng,
     setup::{SimPlacement, SimSetup},
     state::SimDut,
 };
 use crate::{
+    evidence::{self, Watch},
     placement::PlacementClassifier,
     plan::{Placements, Trust},
+    schema::timeline::{Absence, Cut, Party, Timeline},
     search::{Answer, Search, Step},
     trial::{DirectionCounts, Interference, LcoreInterference, LcoreRole, TrialRecord, TrialSpec},
     validity::{gap_threshold_ns, judge, Evidence},
@@ -55,6 +58,23 @@ impl SimDut {
         self.setup.dead = dead.map(|(from, to)| (now + from, now + to));
     }
 
+    /// Whether trials that are asked for by slices come with them: where delays are modelled.
+    pub fn has_slices(&self) -> bool {
+        self.setup.latency.0 > 0
+    }
+
+    /// The last trial that was cut into slices, over time.
+    pub fn timeline(&self) -> &Timeline {
+        &self.timeline
+    }
+
+    /// When the tester is away for so long, drawn apart as other moments are.
+    fn gap(&self, time: f64, away_s: f64) -> (f64, f64) {
+        let mut moments = Rng::new(self.setup.seed ^ u64::from(self.trials).wrapping_add(1).rotate_left(48));
+        let from_s = moments.share() * (time - away_s).max(0.0);
+        (from_s, (from_s + away_s).min(time))
+    }
+
     fn maybe_move(&mut self, probability: f64) {
         if self.setup.placements.len() > 1 && self.rng.chance(probability) {
             self.at = (self.at + 1) % self.setup.placements.len();
@@ -78,18 +98,27 @@ impl SimDut {
         let placement = self.classifier.classify(probe_before, probe_after);
         let (load, time) = (spec.load_fps.get(), spec.duration_s);
         let away = if self.rng.chance(self.setup.tester_stalls) { AWAY } else { Nanos(0) };
-        // A tester that is away does not read either: its ring holds 2048 frames.
-        let unread = ((load * away.seconds()) as u64).saturating_sub(if away.0 > 0 { 2048 } else { 0 });
+        // Without a delay of their own no queue is seen in the delays of frames.
+        let cut = (spec.by_slices && self.has_slices()).then(|| Cut::of(time, spec.load_fps));
+        let gap = cut.filter(|_| away.0 > 0).map(|_| self.gap(time, away.seconds()));
+        // A tester that is away and makes up for it does not read either: its ring holds 2048 frames.
+        let unread = if away.0 > 0 && gap.is_none() { ((load * away.seconds()) as u64).saturating_sub(2048) } else { 0 };
         let accident = match self.rng.chance(self.setup.accidents.0) {
             true => 1 + self.rng.bits() % self.setup.accidents.1.max(1),
             false => 0,
         };
-        let chances = Chances { away_s: away.seconds(), sudden: accident + unread };
-        let counts = self.counts(spec, [before, self.at], &chances);
+        let chances = Chances { away_s: away.seconds(), gap, sudden: accident + unread };
+        let (counts, slices) = self.counts(spec, [before, self.at], &chances, cut.as_ref());
         let one = |from: &str, to: &str| DirectionCounts { from: from.to_owned(), to: to.to_owned(), ..counts.clone() };
         let ways = [one("a", "b"), one("b", "a")];
         self.now_s += time;
         self.trials += 1;
+        let evidence = cut.and_then(|cut| {
+            let absence = |(from_s, to_s)| Absence { who: Party::Tester, from_s, to_s };
+            let directions = vec![slices; self.setup.directions as usize];
+            self.timeline = Timeline { slice_s: cut.slice_s, directions, absences: gap.map(absence).into_iter().collect() };
+            evidence::of(&self.timeline, time, Watch::Known, cut.usual)
+        });
         let tester = LcoreInterference {
             role: LcoreRole::Tester,
             lcore: 1,
@@ -115,13 +144,12 @@ impl SimDut {
             },
             dut: None,
             switch_threads: Vec::new(),
-            evidence: None,
+            evidence,
             power: None,
             violations: Vec::new(),
         };
         let trust = Trust::default();
-        let evidence = Evidence { trial: &record, trust: &trust, tsc_invariant: true, selftest_max: None };
-        let violations = judge(&evidence);
+        let violations = judge(&Evidence { trial: &record, trust: &trust, tsc_invariant: true, selftest_max: None });
         record.violations = violations;
         record
     }

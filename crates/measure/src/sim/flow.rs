@@ -81,6 +81,17 @@ impl Flow {
         Self { parts: parts.into_iter().filter(|p| p.from_s < p.to_s).collect(), train: None }
     }
 
+    /// As many frames, but none in this span of the trial: whoever sends them evenly is away.
+    pub fn without(mut self, (from_s, to_s): (f64, f64)) -> Self {
+        let [all] = self.parts[..] else { return self };
+        let length = all.to_s - all.from_s;
+        let fps = all.fps * length / (length - (to_s - from_s)).max(1e-9);
+        let part = |from_s: f64, to_s: f64, fps: f64| Part { from_s, to_s, fps };
+        self.parts = vec![part(all.from_s, from_s, fps), part(from_s, to_s, 0.0), part(to_s, all.to_s, fps)];
+        self.parts.retain(|p| p.from_s < p.to_s);
+        self
+    }
+
     /// Frames that have left by a moment of the trial.
     pub fn sent_by(&self, at_s: f64) -> f64 {
         let within = |p: &Part| (at_s.min(p.to_s) - p.from_s).max(0.0) * p.fps;
@@ -94,7 +105,7 @@ impl Flow {
     /// The last frame that left before a moment: its number and when.
     fn last_before(&self, at_s: f64) -> LastLost {
         let sequence = whole(self.sent_by(at_s)).saturating_sub(1);
-        let part = self.parts.iter().rev().find(|p| p.from_s < at_s);
+        let part = self.parts.iter().rev().find(|p| p.from_s < at_s && p.fps > 0.0);
         let since = |p: &Part| sequence as f64 - self.sent_by(p.from_s);
         let departed_s = match (part, self.train) {
             (Some(p), _) => p.from_s + since(p).max(0.0) / p.fps,

@@ -1,7 +1,7 @@
 //! A simulated tester and device between two trials.
 
 use super::{rng::Rng, setup::SimSetup};
-use crate::placement::PlacementClassifier;
+use crate::{placement::PlacementClassifier, schema::timeline::Timeline};
 
 /// A tester and a DUT, simulated.
 #[derive(Debug, Clone)]
@@ -17,6 +17,8 @@ pub struct SimDut {
     pub(super) dead: Option<Option<(f64, f64)>>,
     /// Frames that the last trial left in the queue.
     pub(super) queued: f64,
+    /// The last trial that was cut into slices.
+    pub(super) timeline: Timeline,
 }
 
 impl SimSetup {
@@ -33,6 +35,7 @@ impl SimSetup {
             patience_s: None,
             dead: None,
             queued: 0.0,
+            timeline: Timeline::default(),
         }
     }
 }
