@@ -125,17 +125,19 @@ fn shaper(options: &Options, rate_bps: u64, bytes: u32, ms: u32, driver: &str) {
     measure(options, &name, &flags, &|args| linerate_in(dut.tester(), args), &|_| truth);
 }
 
-/// The capacity of a data plane that is never idle, from its own counters: the fewest clocks a frame of any trial in overload.
+/// The capacity of a data plane that is never idle, as its own runtime table has it: the frames of all trials in overload over
+/// the clocks that they took.
 fn from_runtime(result: &Value) -> f64 {
     let hz = result["host"]["tsc_hz"].as_f64().expect("the rate of the TSC");
     // Refused where its receive ring is full.
     let sum = |counts: &Value| Some(counts["lost"].as_u64()? + counts["refused"].as_u64()?);
-    let clocks = result["trials"].as_array().into_iter().flatten().filter_map(|trial| {
+    let busy = result["trials"].as_array().into_iter().flatten().filter_map(|trial| {
         let (dut, lost) = (&trial["dut"], sum(&trial["directions"][0]));
-        let frames = dut["rx_frames"].as_f64()?;
-        (lost? > 1_000).then(|| dut["busy_clocks"].as_f64().unwrap_or(f64::INFINITY) / frames)
+        let both = dut["rx_frames"].as_f64().zip(dut["busy_clocks"].as_f64());
+        both.filter(|_| lost.is_some_and(|lost| lost > 1_000))
     });
-    hz / clocks.fold(f64::INFINITY, f64::min)
+    let (frames, clocks) = busy.fold((0.0, 0.0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
+    hz * frames / clocks
 }
 
 /// Runs a device by each rule and prints a row for each.

@@ -124,7 +124,7 @@ fn figures_of_a_mix_go_by_its_average() {
     // 4246 bytes in twelve frames, and 20 more of each on the wire.
     let line = 10e9 / ((4246.0 / 12.0 + 20.0) * 8.0);
     let found = result["sizes"][1]["throughput_fps"].as_f64().unwrap();
-    assert!((found - line).abs() < 1e-3, "{found} {line}");
+    assert!((0.0..1.0).contains(&(line - found)), "{found} {line}: whole frames");
     let genome = "CUSTOM IMIX - AAAAAAABBBBC (A=64, B=570, C=1518)";
     assert_eq!(result["mixes"][0]["genome"], genome);
     assert_eq!(result["mixes"][0]["frame_size_bytes"], SIMPLE_NAME);
@@ -135,8 +135,9 @@ fn figures_of_a_mix_go_by_its_average() {
 
     let csv = std::fs::read_to_string(csv).unwrap();
     let row: Vec<&str> = csv.lines().find(|l| l.starts_with(SIMPLE_NAME)).unwrap().split(',').collect();
-    assert_eq!(row[5].parse::<f64>().unwrap().round(), 10e9, "layer 1");
-    assert_eq!(row[4].parse::<f64>().unwrap().round(), (line * 4246.0 / 12.0 * 8.0).round(), "layer 2");
+    let bits = |column: usize| row[column].parse::<f64>().unwrap().round();
+    assert_eq!(bits(5), (found * (4246.0 / 12.0 + 20.0) * 8.0).round(), "layer 1");
+    assert_eq!(bits(4), (found * 4246.0 / 12.0 * 8.0).round(), "layer 2");
     let markdown = std::fs::read_to_string(markdown).unwrap();
     assert!(markdown.contains(genome), "{markdown}");
     insta::assert_snapshot!(lines_with(&markdown, &[genome]));

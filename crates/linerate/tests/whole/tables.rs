@@ -93,11 +93,12 @@ fn generation_against_generation() {
     let shown = linerate(&[&["runs", "show", &new, "--baseline", &old][..], &files].concat());
     assert_eq!(shown.code, 0, "{}", shown.stderr);
     let csv = fs::read_to_string(csv).unwrap();
-    let small: Vec<f64> = csv.lines().nth(1).unwrap().split(',').map(|f| f.parse().unwrap()).collect();
-    let [size, pps, .., old_pps, _, _, improvement] = small[..] else { panic!("{csv}") };
+    let small: Vec<&str> = csv.lines().nth(1).unwrap().split(',').collect();
+    let [size, pps, .., old_pps, _, _, improvement, "beyond noise"] = small[..] else { panic!("{csv}") };
+    let [size, pps, old_pps, improvement] = [size, pps, old_pps, improvement].map(|f| f.parse::<f64>().unwrap());
     assert_eq!(size, 64.0);
-    // Both were found to 1 %: the improvement is a third, and follows from the figures beside it.
-    assert!((improvement - 33.3).abs() < 3.0 && ((pps / old_pps - 1.0) * 100.0 - improvement).abs() < 0.01, "{csv}");
+    // The improvement is a third, and follows from the figures beside it: both are as far below the likeliest loads.
+    assert!((improvement - 33.3).abs() < 0.1 && ((pps / old_pps - 1.0) * 100.0 - improvement).abs() < 0.01, "{csv}");
     words.add_without_figures("markdown", &lines_with(&fs::read_to_string(markdown).unwrap(), &["%"]));
     let lines = ["against", "Packet", "size B", "line rate"];
     words.add_without_figures("terminal", &lines_with(&shown.stdout, &lines));

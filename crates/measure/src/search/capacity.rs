@@ -325,7 +325,13 @@ impl CapacitySearch {
                     self.end(Outcome::Found, [Some(Reason::InCalls { alone: self.config.kernel_pair }), None]);
                 } else if self.passes >= PASSES {
                     let tester = self.config.upper_is_tester || !reached;
-                    self.end(if tester { Outcome::TesterLimited } else { Outcome::AtMaximum }, [None, None]);
+                    // It failed in other trials, and no side has the better of it.
+                    match reached && !self.passes_at(offered) {
+                        true if self.passes < MOST_PASSES => {}
+                        true => self.end(Outcome::Found, [self.precision_missed(), None]),
+                        false if tester => self.end(Outcome::TesterLimited, [None, None]),
+                        false => self.end(Outcome::AtMaximum, [None, None]),
+                    }
                 }
             }
             Shown::Buffered(rate) | Shown::Lossy(rate) => {
@@ -534,7 +540,7 @@ impl Search for CapacitySearch {
             } else {
                 let load = match self.liveness.checks() {
                     true => self.liveness.check_at(Fps::from_raw((self.top() * 0.01).max(self.config.floor().get()))),
-                    false => Fps::from_raw(self.load().round().max(1.0)),
+                    false => Fps::from_raw(self.whole_load()),
                 };
                 let duration_s = self.duration_s();
                 let spec = TrialSpec::steady(self.config.frame_size, load, duration_s, Purpose::Search);

@@ -54,7 +54,8 @@ fn row(noise: &str, method: Method, evidence: EvidenceBy, seeds: u32) -> Row {
         if answer.outcome != Outcome::Found {
             continue;
         }
-        let (lower, upper) = answer.interval.map_or((lower, Some(upper)), |i| (i.lower_fps.unwrap_or(lower), i.upper_fps));
+        let (lower, upper) =
+            answer.interval.map_or((lower, Some(upper)), |i| (i.lower_fps.unwrap_or(lower), i.upper_fps));
         let (lower, upper) = (lower.get() / CAPACITY, upper.map_or(1.0, |upper| upper.get() / CAPACITY));
         let miss = (lower - 1.0).max(1.0 - upper).max(0.0);
         row.answers += 1;
@@ -85,4 +86,26 @@ fn a_large_queue_hides_no_excess_from_any_method() {
     }
     let whole = row("queue=100k", Method::Tst009, EvidenceBy::WholeTrial, 5);
     assert_eq!((whole.answers, whole.held), (5, 0), "the rules of whole trials know no buffer");
+}
+
+#[test]
+fn accidents_at_a_line_rate_that_is_not_whole_keep_no_search_from_its_end() {
+    let line_rate = 14_880_952.38;
+    let ended = |noise: &str, seed: u32| {
+        let text = format!("sim:capacity=50M,{noise},seed={seed}");
+        let (answer, seconds) = search(&text, Method::Rfc2544, EvidenceBy::Slices);
+        let found = answer.interval.unwrap();
+        let [lower, upper] = [found.lower_fps, found.upper_fps].map(|fps| fps.map(|fps| fps.get() - line_rate));
+        match answer.outcome {
+            Outcome::AtMaximum => assert!(lower > Some(-2.0) && lower <= Some(0.0) && upper.is_none(), "{answer:?}"),
+            other => {
+                assert!(other == Outcome::Found && lower < upper && upper < Some(1.0), "{noise} {seed}: {answer:?}")
+            }
+        }
+        assert!(seconds < 15.0, "{noise} {seed}: {seconds} s");
+        u32::from(answer.outcome == Outcome::AtMaximum)
+    };
+    assert_eq!((1..=50).map(|seed| ended("accidents=2%:50", seed)).sum::<u32>(), 50);
+    let often = (1..=50).map(|seed| ended("accidents=20%:50", seed)).sum::<u32>();
+    assert!((35..50).contains(&often), "{often}");
 }

@@ -128,9 +128,8 @@ impl SimDut {
             all
         });
         let received = sent - lost;
-        let slices = cut.map_or_else(Vec::new, |cut| {
-            slices::of(cut, &counted, &Queue { server: &server, base_s: base.seconds() })
-        });
+        let slices = cut
+            .map_or_else(Vec::new, |cut| slices::of(cut, &counted, &Queue { server: &server, base_s: base.seconds() }));
         let counts = DirectionCounts {
             intended,
             sent,

@@ -1,6 +1,6 @@
 //! Trials of a simulated device.
 
-use units::Nanos;
+use units::{Fps, Nanos};
 
 use super::{
     counts::{Chances, AWAY},
@@ -17,6 +17,9 @@ use crate::{
     trial::{DirectionCounts, Interference, LcoreInterference, LcoreRole, TrialRecord, TrialSpec},
     validity::{gap_threshold_ns, judge, Evidence},
 };
+
+/// Most slices of a trial.
+const MOST_SLICES: usize = 4_096;
 
 impl SimDut {
     /// A quiet DUT that forwards this many frames/s one way and holds 256.
@@ -99,10 +102,11 @@ impl SimDut {
         let (load, time) = (spec.load_fps.get(), spec.duration_s);
         let away = if self.rng.chance(self.setup.tester_stalls) { AWAY } else { Nanos(0) };
         // Without a delay of their own no queue is seen in the delays of frames.
-        let cut = (spec.by_slices && self.has_slices()).then(|| Cut::of(time, spec.load_fps));
+        let cut = (spec.by_slices && self.has_slices()).then(|| cut(time, spec.load_fps));
         let gap = cut.filter(|_| away.0 > 0).map(|_| self.gap(time, away.seconds()));
         // A tester that is away and makes up for it does not read either: its ring holds 2048 frames.
-        let unread = if away.0 > 0 && gap.is_none() { ((load * away.seconds()) as u64).saturating_sub(2048) } else { 0 };
+        let unread =
+            if away.0 > 0 && gap.is_none() { ((load * away.seconds()) as u64).saturating_sub(2048) } else { 0 };
         let accident = match self.rng.chance(self.setup.accidents.0) {
             true => 1 + self.rng.bits() % self.setup.accidents.1.max(1),
             false => 0,
@@ -116,7 +120,8 @@ impl SimDut {
         let evidence = cut.and_then(|cut| {
             let absence = |(from_s, to_s)| Absence { who: Party::Tester, from_s, to_s };
             let directions = vec![slices; self.setup.directions as usize];
-            self.timeline = Timeline { slice_s: cut.slice_s, directions, absences: gap.map(absence).into_iter().collect() };
+            self.timeline =
+                Timeline { slice_s: cut.slice_s, directions, absences: gap.map(absence).into_iter().collect() };
             evidence::of(&self.timeline, time, Watch::Known, cut.usual)
         });
         let tester = LcoreInterference {
@@ -168,5 +173,15 @@ impl SimDut {
             }
         }
         (None, made)
+    }
+}
+
+/// How a trial is cut: a long one into fewer slices than a tester's, which would show no more of a device so even.
+fn cut(duration_s: f64, load: Fps) -> Cut {
+    let cut = Cut::of(duration_s, load);
+    let longer = cut.count.div_ceil(MOST_SLICES);
+    match longer {
+        0 | 1 => cut,
+        _ => Cut { slice_s: cut.slice_s * longer as f64, count: cut.count.div_ceil(longer), usual: 1 },
     }
 }

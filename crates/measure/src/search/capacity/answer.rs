@@ -15,6 +15,9 @@ use crate::{
     },
 };
 
+/// Frames a second that rounding of floats may come to.
+const ROUNDING: f64 = 1e-3;
+
 impl CapacitySearch {
     /// Ends with what was shown so far.
     pub(super) fn give_up(&mut self, why: impl Into<Reason>) {
@@ -82,8 +85,9 @@ impl CapacitySearch {
         };
         let raw = |fps: f64| Fps::from_raw(fps.round());
         let total = self.clean_s + self.aside_s;
-        let lower_fps = lower.map(|fps| Fps::from_raw(fps.floor()));
-        let upper_fps = upper.map(|fps| Fps::from_raw(fps.ceil()));
+        // Whole frames, outwards; what rounding of floats adds is not a frame.
+        let lower_fps = lower.map(|fps| Fps::from_raw((fps + ROUNDING).floor()));
+        let upper_fps = upper.map(|fps| Fps::from_raw((fps - ROUNDING).ceil()));
         IntervalAnswer {
             lower_fps,
             upper_fps,

@@ -36,6 +36,15 @@ impl CapacitySearch {
         load.min(self.top()).max(floor)
     }
 
+    /// The same in whole frames, but the highest load as it is: it need not be whole, and is not to be passed.
+    pub(super) fn whole_load(&self) -> f64 {
+        let (load, top) = (self.load(), self.top());
+        match load > top - 1.0 {
+            true => top,
+            false => load.round().max(1.0),
+        }
+    }
+
     /// The overload that fills the queue of the device in a small part of a trial.
     fn filling(&self) -> f64 {
         let frames = self.expected * self.duration_s() * FILLING;
