@@ -4,6 +4,7 @@
 //! value or as text (`sim:capacity=10M,queue=1024,stalls=0.05/s:2000`); [`SimDut`] runs trials of any shape, and
 //! cuts those of a search into slices as a tester does.
 
+mod counted;
 mod counts;
 mod delay;
 mod dut;

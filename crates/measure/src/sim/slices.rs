@@ -1,6 +1,6 @@
 //! A simulated trial over time: short slices, as a tester cuts its own.
 
-use super::{counts::Counted, flow::Server};
+use super::{counted::Counted, flow::Server};
 use crate::schema::timeline::{Cut, Slice};
 
 /// What frames wait in.
