@@ -5,13 +5,16 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <linux/bpf.h>
 #include <linux/ethtool.h>
 #include <linux/net_tstamp.h>
 #include <linux/sockios.h>
@@ -165,6 +168,67 @@ int lr_iface_promiscuous_off(const char *name)
 	}
 	close(fd);
 	return err;
+}
+
+/* As the kernel's headers have them from 6.6 on. */
+#define LR_BPF_TCX_INGRESS 46
+#define LR_TCX_NEXT (-1)
+#define LR_TCX_DROP 2
+
+static int64_t bpf(int command, void *attributes, unsigned int size)
+{
+	return syscall(__NR_bpf, command, attributes, size);
+}
+
+int lr_iface_spare(const char *name, const uint8_t mark[3], uint32_t from_end)
+{
+	const uint8_t bytes[4] = { mark[0], mark[1], mark[2], 0 }, all[4] = { 0xff, 0xff, 0xff, 0 };
+	int32_t want, mask;
+	memcpy(&want, bytes, sizeof(want));
+	memcpy(&mask, all, sizeof(mask));
+#define INSN(c, d, s, o, i) { .code = (c), .dst_reg = (d), .src_reg = (s), .off = (o), .imm = (i) }
+	const struct bpf_insn program[] = {
+		INSN(BPF_ALU64 | BPF_MOV | BPF_X, BPF_REG_6, BPF_REG_1, 0, 0),
+		INSN(BPF_LDX | BPF_MEM | BPF_W, BPF_REG_2, BPF_REG_1, offsetof(struct __sk_buff, len), 0),
+		INSN(BPF_ALU64 | BPF_SUB | BPF_K, BPF_REG_2, 0, 0, (int32_t)from_end),
+		INSN(BPF_ALU64 | BPF_MOV | BPF_X, BPF_REG_1, BPF_REG_6, 0, 0),
+		INSN(BPF_ALU64 | BPF_MOV | BPF_X, BPF_REG_3, BPF_REG_10, 0, 0),
+		INSN(BPF_ALU64 | BPF_ADD | BPF_K, BPF_REG_3, 0, 0, -4),
+		INSN(BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_4, 0, 0, 4),
+		/* Fails for a frame that is shorter. */
+		INSN(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_skb_load_bytes),
+		INSN(BPF_JMP | BPF_JNE | BPF_K, BPF_REG_0, 0, 5, 0),
+		INSN(BPF_LDX | BPF_MEM | BPF_W, BPF_REG_2, BPF_REG_10, -4, 0),
+		INSN(BPF_ALU64 | BPF_AND | BPF_K, BPF_REG_2, 0, 0, mask),
+		INSN(BPF_JMP | BPF_JNE | BPF_K, BPF_REG_2, 0, 2, want),
+		INSN(BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, LR_TCX_DROP),
+		INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0),
+		INSN(BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, LR_TCX_NEXT),
+		INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0),
+	};
+#undef INSN
+	struct lr_iface iface;
+	int err = lr_iface(name, &iface);
+	if (err != 0)
+		return -err;
+	union bpf_attr load;
+	memset(&load, 0, sizeof(load));
+	load.prog_type = BPF_PROG_TYPE_SCHED_CLS;
+	load.insns = (uint64_t)(uintptr_t)program;
+	load.insn_cnt = sizeof(program) / sizeof(program[0]);
+	load.license = (uint64_t)(uintptr_t)"Dual MIT/GPL";
+	int loaded = (int)bpf(BPF_PROG_LOAD, &load, sizeof(load));
+	if (loaded < 0)
+		return -errno;
+	union bpf_attr attach;
+	memset(&attach, 0, sizeof(attach));
+	attach.link_create.prog_fd = (uint32_t)loaded;
+	attach.link_create.target_ifindex = iface.index;
+	attach.link_create.attach_type = LR_BPF_TCX_INGRESS;
+	int link = (int)bpf(BPF_LINK_CREATE, &attach, sizeof(attach));
+	int failed = errno;
+	close(loaded);
+	return link < 0 ? -failed : link;
 }
 
 static uint32_t ethtool_value(int fd, const char *name, uint32_t cmd)

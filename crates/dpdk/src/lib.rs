@@ -55,8 +55,8 @@ pub use memory::{Memory, MemoryKind};
 pub use mempool::{Mempool, PoolHandle};
 pub use park::Parked;
 pub use port::{
-    end_promiscuous, is_promiscuous, Link, PeerWatch, Port, PortConfig, PortStats, Progress, Rss, RxQueue, TxQueue,
-    Wire, AF_XDP_MOST_MTU,
+    end_promiscuous, is_promiscuous, FrameMark, Link, PeerWatch, Port, PortConfig, PortStats, Progress, Rss, RxQueue,
+    TxQueue, Wire, AF_XDP_MOST_MTU,
 };
 pub use realtime::{check_realtime, is_realtime, Scheduling};
 pub use shared_words::{prefetch, SharedWords};

@@ -14,7 +14,10 @@
 /// Length of a stamp in bytes.
 pub const LEN: usize = 18;
 
-const MAGIC: u32 = u32::from_le_bytes([b'L', b'R', 0xB7, 0]);
+/// The first bytes of every stamp.
+pub const MARK: [u8; 3] = [b'L', b'R', 0xB7];
+
+const MAGIC: u32 = u32::from_le_bytes([MARK[0], MARK[1], MARK[2], 0]);
 
 /// A stamp as read from, or about to be written to, a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

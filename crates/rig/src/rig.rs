@@ -26,7 +26,7 @@ use crate::{
     power::MachinePower,
     realtime::{DeviceSite, Realtime},
     selftest_pair::Pair,
-    tester_port::{own_mac, parse_ports, wait_for_links, TesterPort},
+    tester_port::{own_mac, parse_ports, wait_for_links, TesterPort, STAMPED},
 };
 
 /// Bytes of an Ethernet header.
@@ -209,6 +209,7 @@ impl Rig {
             config.tx_desc = descriptors as u16;
             config.mtu = options.max_frame.saturating_sub(ETHERNET).max(1500) as u16;
             config.peer_timeout = wait;
+            config.own = Some(STAMPED);
             config.cancel = Some(options.stop.shared());
             let port = Port::open(self.eal, spec, &config)?;
             if let Some(why) = port.fallback() {

@@ -13,7 +13,7 @@ use measure::result::SelfTestKind;
 
 use crate::{
     machine::{data_room, pool_size},
-    tester_port::TesterPort,
+    tester_port::{TesterPort, STAMPED},
     veth::{Veth, NAMES},
 };
 
@@ -139,6 +139,7 @@ fn join(
         config.tx_desc = descriptors as u16;
         config.mtu = max_frame.saturating_sub(14).max(1500) as u16;
         config.peer_timeout = LINK_WAIT;
+        config.own = Some(STAMPED);
         TesterPort::new(spec.to_string(), Port::open(eal, spec, &config)?, number)
     };
     // The listening end first.

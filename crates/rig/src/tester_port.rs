@@ -2,9 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use dpdk::{Mbuf, Port, PortSpec, RxQueue, TxQueue};
+use dpdk::{FrameMark, Mbuf, Port, PortSpec, RxQueue, TxQueue};
 use failure::{Failure, Stop};
-use packet::{Buffer, Burst, MacAddr, Rx};
+use packet::{stamp, Buffer, Burst, MacAddr, Rx};
+
+/// By what test frames are known.
+pub(crate) const STAMPED: FrameMark = FrameMark { bytes: stamp::MARK, from_end: stamp::LEN as u32 };
 
 /// One port of the tester, with its queues.
 pub struct TesterPort {

@@ -9,6 +9,15 @@ use dpdk_sys as sys;
 
 use crate::{DpdkError, Mempool};
 
+/// Three bytes that frames bear at a fixed distance from their end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FrameMark {
+    /// The bytes.
+    pub bytes: [u8; 3],
+    /// How far the first of them is from the end of the frame, in bytes: 4 at least. The FCS is not of the frame.
+    pub from_end: u32,
+}
+
 /// How a port is set up.
 #[derive(Debug, Clone)]
 pub struct PortConfig {
@@ -31,6 +40,9 @@ pub struct PortConfig {
     pub read_once: bool,
     /// How long opening `virtio:…,server=1` waits for its peer: DPDK needs it to set the device up. Default 30 s.
     pub peer_timeout: Duration,
+    /// By what the caller knows its own frames. Over AF_PACKET the kernel's own stack does not get those, where the kernel (from
+    /// Linux 6.6 on) and the rights allow it: it would answer each, or forward it. Default: no mark.
+    pub own: Option<FrameMark>,
     /// Ends that wait early when it becomes true, as after Ctrl-C.
     pub cancel: Option<Arc<AtomicBool>>,
 }
@@ -48,6 +60,7 @@ impl PortConfig {
             promiscuous: true,
             read_once: false,
             peer_timeout: Duration::from_secs(30),
+            own: None,
             cancel: None,
         }
     }

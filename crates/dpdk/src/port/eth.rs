@@ -17,6 +17,8 @@
 //! * AF_PACKET accepts frames to send that are longer than its ring's frames, and frees them. Its frame size follows the MTU.
 //! * AF_PACKET receives the beginning of a frame that is longer than a slot of its ring, without a mark: the driver does not
 //!   hand on `tp_len`. GRO here and TSO at the other end of a veth pair make such frames. See [`crate::Port::cut_length`].
+//! * The kernel's own stack gets each frame of AF_PACKET as well, answers it (unreachable) or forwards it, and frees what it made
+//!   of them in moments of 0.1 to 0.4 ms. See [`PortConfig::own`].
 
 use std::sync::{Mutex, PoisonError};
 
@@ -24,7 +26,7 @@ use dpdk_sys as sys;
 
 use super::{
     config::PortConfig,
-    kernel::{close_xdp_sockets, has_capability, interface, interfaces, xdp_sockets},
+    kernel::{close_xdp_sockets, has_capability, interface, interfaces, keep_from_stack, xdp_sockets},
     started::{Started, Traits},
     vdev::vdev,
 };
@@ -187,7 +189,10 @@ fn af_packet(eal: &'static Eal, request: &Request<'_>, config: &PortConfig) -> R
         ..Traits::default()
     };
     let config = PortConfig { rx_queues: queues as u16, tx_queues: queues as u16, ..config.with_pool(&pool) };
-    vdev(eal, request.text, "net_af_packet", &args(request, PACKET_KEYS, &defaults), &config, traits)
+    let mut started =
+        vdev(eal, request.text, "net_af_packet", &args(request, PACKET_KEYS, &defaults), &config, traits)?;
+    started.kept_from_stack = config.own.and_then(|mark| keep_from_stack(request.iface, mark));
+    Ok(started)
 }
 
 fn option(options: &Options, key: &str) -> Option<u32> {

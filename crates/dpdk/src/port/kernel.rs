@@ -1,8 +1,13 @@
 //! What the kernel says about interfaces, and the AF_XDP sockets that a driver leaves open.
 
-use std::path::Path;
+use std::{
+    os::fd::{FromRawFd, OwnedFd},
+    path::Path,
+};
 
 use dpdk_sys as sys;
+
+use super::config::FrameMark;
 
 /// What the kernel says about an interface; `None` when it does not exist in this network namespace.
 pub(super) fn interface(name: &str) -> Option<sys::lr_iface> {
@@ -28,6 +33,17 @@ pub fn end_promiscuous(name: &str) -> std::io::Result<()> {
     match unsafe { sys::lr_iface_promiscuous_off(name.as_ptr()) } {
         0 => Ok(()),
         error => Err(std::io::Error::from_raw_os_error(error)),
+    }
+}
+
+/// Keeps frames with this mark out of this kernel's own stack for as long as the descriptor is open; `None` where the kernel
+/// (before Linux 6.6) or the rights do not allow it.
+pub(super) fn keep_from_stack(iface: &str, mark: FrameMark) -> Option<OwnedFd> {
+    let name = std::ffi::CString::new(iface).ok()?;
+    // SAFETY: the name is NUL-terminated, the mark has three bytes, and a descriptor is ours alone.
+    unsafe {
+        let fd = sys::lr_iface_spare(name.as_ptr(), mark.bytes.as_ptr(), mark.from_end);
+        (fd >= 0).then(|| OwnedFd::from_raw_fd(fd))
     }
 }
 

@@ -20,7 +20,7 @@ mod vdev;
 mod wire;
 
 pub use capture::Progress;
-pub use config::PortConfig;
+pub use config::{FrameMark, PortConfig};
 pub use eth::AF_XDP_MOST_MTU;
 pub use handle::{PeerWatch, Port};
 pub use kernel::{end_promiscuous, is_promiscuous};

@@ -2,6 +2,7 @@
 
 use std::{
     ffi::{CStr, CString},
+    os::fd::OwnedFd,
     path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -47,6 +48,8 @@ pub(super) struct Started {
     /// As the driver said before it was configured: some then name what they were configured with.
     pub(super) max_queues: (u16, u16),
     pub(super) xdp_sockets: Vec<i32>,
+    /// While it is open, the kernel's own stack does not get the caller's frames.
+    pub(super) kept_from_stack: Option<OwnedFd>,
     pub(super) watched: bool,
     // In this order: rings give their frames back to the pool.
     _rings: Option<Arc<Rings>>,
@@ -152,6 +155,7 @@ impl Started {
             queues: (config.rx_queues, config.tx_queues),
             max_queues,
             xdp_sockets: Vec::new(),
+            kept_from_stack: None,
             watched: traits.watched,
             _rings: traits.rings,
             pool: config.pool.clone(),

@@ -13,6 +13,7 @@ use support::{
     tester::{
         ended, linerate, linerate_in, others_take_cpus, size_of, start, total, until_trusted_unless_busy, Ended, BINARY,
     },
+    wait_until,
     words::{lines_with, CAME_BACK, LINK_WENT_DOWN},
     KernelDut, Memory, Needs, Netns, OvsDpdk, Tbf, Testpmd,
 };
@@ -533,4 +534,44 @@ fn the_time_in_which_an_outside_device_waits_for_its_cpu_is_seen_and_set_aside()
     let [a, b] = [0, 1].map(|n| format!("memif:{}", dut.socket(n).display()));
     assert_eq!(trial([&a, &b], &["--dut-pid", "4194999"]).code, 2);
     assert_eq!(linerate(&["trial", "--dut", "l2", "--dut-pid", "1"]).code, 2);
+}
+
+/// IP packets that the kernel of a namespace took in.
+fn ip_received(ns: &Netns) -> u64 {
+    let text = ns.run(&["cat", "/proc/net/snmp"]);
+    let mut rows = text.lines().filter_map(|line| line.strip_prefix("Ip: "));
+    let at = rows.next().unwrap().split(' ').position(|name| name == "InReceives").unwrap();
+    rows.next().unwrap().split(' ').nth(at).unwrap().parse().unwrap()
+}
+
+#[test]
+fn over_af_packet_the_kernel_of_the_tester_gets_no_test_frames_while_it_runs() {
+    require(&[Needs::Root, Needs::Network]);
+    let _machine = exclusive();
+    let dut = KernelDut::bridge();
+    let macs = [0, 1].map(KernelDut::station_mac).join(",");
+    // Test frames for the interfaces of the tester: how many get into its kernel.
+    let get_in = || {
+        let before = ip_received(dut.tester());
+        let ports = ["trial", "--port", "eth:d0,driver=af_packet", "--port", "eth:d1,driver=af_packet"];
+        let flags = ["--dst-mac", &macs, "--load", "1kpps", "--duration", "300ms", "-q"];
+        let sent = linerate_in(dut.device(), &[&ports[..], &flags].concat());
+        assert!(matches!(sent.code, 0 | 1 | 3), "{}", sent.stderr);
+        ip_received(dut.tester()) - before
+    };
+    assert!(get_in() > 100);
+    let dir = tempfile::tempdir().unwrap();
+    let ports = ["trial", "--port", "eth:t0,driver=af_packet", "--port", "eth:t1,driver=af_packet"];
+    let flags = ["--load", "1kpps", "--duration", "60s", "-q"];
+    let mut run = start(&[&ports[..], &flags].concat(), Some(dut.tester()), &dir.path().join("log"));
+    // Linux has what it takes since 6.6. Learning frames are not known by a stamp.
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    let mut numbers = release.split('.').map(|n| n.parse::<u32>().unwrap_or_default());
+    if (numbers.next(), numbers.next()) >= (Some(6), Some(6)) {
+        wait_until("a kernel that gets no test frames", Duration::from_secs(30), || get_in() <= 2 * LEARNING);
+    }
+    assert!(run.alive(), "{}", run.output());
+    run.signal("KILL");
+    run.wait_end(Duration::from_secs(5));
+    assert!(get_in() > 100, "the kernel has its frames again");
 }

@@ -126,12 +126,14 @@ impl Gave {
         let growth = e.delay.map(|delay| delay.growth);
         let kept = growth.filter(|growth| *growth > GROWTH).map_or(0.0, |growth| growth / (1.0 + growth));
         let kept = kept.max(busiest.excess(&Sending::of(e, spec.load_fps.get())));
-        let loss_ratio = (e.lost as f64 / offered).max(kept);
+        // Of a device that lost frames what waits at the end came in beyond its rate, too: while its queue filled none were lost.
+        let waits = e.delay.filter(|_| e.lost > 0).map_or(0, |delay| delay.end_ns.saturating_sub(delay.floor_ns));
+        let loss_ratio = (e.lost as f64 / offered + waits as f64 * 1e-9 / spec.duration_s).max(kept);
         // Without a stretch in which delays can be seen to grow, the device may only have rested between absences.
         if loss_ratio <= passing && growth.is_none() {
             return BySlices::Unclear;
         }
-        let lost = e.lost.max((kept * offered).round() as u64);
+        let lost = e.lost.max((loss_ratio * offered).round() as u64);
         let gave = Self { effective_s: e.clean_s, lost, loss_ratio, ..Self::whole(trial) };
         let short = SHORT.max(CUT_OFF / offered);
         match loss_ratio <= passing && e.offered_fps.get() < spec.load_fps.get() * (1.0 - short) {
@@ -206,5 +208,32 @@ impl Busiest {
             true => excess,
             false => 0.0,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use units::FrameSize;
+
+    use super::*;
+    use crate::{sim::SimDut, trial::TrialSpec};
+
+    #[test]
+    fn what_filled_a_queue_that_then_lost_frames_is_lost_too() {
+        // 256 frames wait after half of the trial; of 0.574 % beyond the rate only 0.32 % are lost in it.
+        let loss = |load: f64, duration_s: f64| {
+            let steady = TrialSpec::steady(FrameSize::MIN, Fps::new(load).unwrap(), duration_s, Purpose::Search);
+            let trial = SimDut::new(5e6, 1).run(&TrialSpec { by_slices: true, ..steady });
+            match Gave::by_slices(&trial, 0.005, &Busiest::default()) {
+                BySlices::Counts(gave) => (trial.loss_ratio(), gave.loss_ratio, gave.lost),
+                other => panic!("{other:?}"),
+            }
+        };
+        let (seen, of_load, lost) = loss(5_028_858.0, 0.02);
+        assert!(seen < 0.0034 && (0.0054..0.0060).contains(&of_load), "{seen} {of_load}");
+        assert!((540..605).contains(&lost), "{lost}");
+        let (seen, of_load, _) = loss(6e6, 0.1);
+        assert!((of_load - 1.0 / 6.0).abs() < 1e-3 && of_load >= seen, "{seen} {of_load}");
+        assert_eq!(loss(4.9e6, 0.1), (0.0, 0.0, 0));
     }
 }
