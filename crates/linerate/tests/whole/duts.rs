@@ -554,7 +554,7 @@ fn over_af_packet_the_kernel_of_the_tester_gets_no_test_frames_while_it_runs() {
     let get_in = || {
         let before = ip_received(dut.tester());
         let ports = ["trial", "--port", "eth:d0,driver=af_packet", "--port", "eth:d1,driver=af_packet"];
-        let flags = ["--dst-mac", &macs, "--load", "1kpps", "--duration", "300ms", "-q"];
+        let flags = ["--dst-mac", &macs, "--load", "1kpps", "--duration", "300ms", "--residual", "50ms", "-q"];
         let sent = linerate_in(dut.device(), &[&ports[..], &flags].concat());
         assert!(matches!(sent.code, 0 | 1 | 3), "{}", sent.stderr);
         ip_received(dut.tester()) - before
