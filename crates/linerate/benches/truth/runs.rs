@@ -74,7 +74,8 @@ impl Run {
     }
 }
 
-fn median(mut values: Vec<f64>) -> Option<f64> {
+/// The middle one; `None` of none.
+pub fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_unstable_by(f64::total_cmp);
     values.get(values.len() / 2).copied()
 }
