@@ -180,7 +180,7 @@ static int64_t bpf(int command, void *attributes, unsigned int size)
 	return syscall(__NR_bpf, command, attributes, size);
 }
 
-int lr_iface_spare(const char *name, const uint8_t mark[3], uint32_t from_end)
+int lr_iface_keep_from_stack(const char *name, const uint8_t mark[3], uint32_t from_end)
 {
 	const uint8_t bytes[4] = { mark[0], mark[1], mark[2], 0 }, all[4] = { 0xff, 0xff, 0xff, 0 };
 	int32_t want, mask;

@@ -169,7 +169,7 @@ int lr_iface(const char *name, struct lr_iface *out); /* 0 or errno */
 int lr_iface_promiscuous_off(const char *name); /* 0 or errno */
 /* Keeps frames with these bytes so far from their end out of this kernel's own stack, behind its taps (from Linux 6.6 on). A
  * descriptor: closing it, or the end of the process, ends that. Or -errno. */
-int lr_iface_spare(const char *name, const uint8_t mark[3], uint32_t from_end);
+int lr_iface_keep_from_stack(const char *name, const uint8_t mark[3], uint32_t from_end);
 /* Offloads of an interface that make frames longer than its MTU, as bits; 0 where the kernel does not tell. */
 #define LR_OFFLOAD_GRO 1
 #define LR_OFFLOAD_LRO 2

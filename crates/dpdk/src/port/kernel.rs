@@ -1,4 +1,5 @@
-//! What the kernel says about interfaces, and the AF_XDP sockets that a driver leaves open.
+//! What the kernel says about interfaces, which frames it keeps from its own stack, and the AF_XDP sockets that a driver
+//! leaves open.
 
 use std::{
     os::fd::{FromRawFd, OwnedFd},
@@ -42,7 +43,7 @@ pub(super) fn keep_from_stack(iface: &str, mark: FrameMark) -> Option<OwnedFd> {
     let name = std::ffi::CString::new(iface).ok()?;
     // SAFETY: the name is NUL-terminated, the mark has three bytes, and a descriptor is ours alone.
     unsafe {
-        let fd = sys::lr_iface_spare(name.as_ptr(), mark.bytes.as_ptr(), mark.from_end);
+        let fd = sys::lr_iface_keep_from_stack(name.as_ptr(), mark.bytes.as_ptr(), mark.from_end);
         (fd >= 0).then(|| OwnedFd::from_raw_fd(fd))
     }
 }

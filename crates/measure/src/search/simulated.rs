@@ -54,9 +54,7 @@ fn row(noise: &str, method: Method, evidence: EvidenceBy, seeds: u32) -> Row {
         if answer.outcome != Outcome::Found {
             continue;
         }
-        let (lower, upper) =
-            answer.interval.map_or((lower, Some(upper)), |i| (i.lower_fps.unwrap_or(lower), i.upper_fps));
-        let (lower, upper) = (lower.get() / CAPACITY, upper.map_or(1.0, |upper| upper.get() / CAPACITY));
+        let (lower, upper) = (lower.get() / CAPACITY, upper.get() / CAPACITY);
         let miss = (lower - 1.0).max(1.0 - upper).max(0.0);
         row.answers += 1;
         row.held += u32::from(miss == 0.0);
