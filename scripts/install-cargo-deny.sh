@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs cargo-deny unless it is there. About 100 s on two cores: it is built with little optimisation, for it runs
+# Installs cargo-deny unless it is there. About a minute on two cores: it is built without optimisation, for it runs
 # for a second. With Cargo's own cache it is built once per machine.
 set -euo pipefail
 
@@ -7,10 +7,10 @@ version=0.20.2
 if cargo deny --version 2>/dev/null | grep -qx "cargo-deny $version"; then
     exit 0
 fi
-echo "cargo-deny: building $version (once per machine, about two minutes)"
+echo "cargo-deny: building $version (once per machine, about a minute)"
 target=$(mktemp -d)
 trap 'rm -rf "$target"' EXIT
-export CARGO_TARGET_DIR="$target" CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_OPT_LEVEL=1 \
+export CARGO_TARGET_DIR="$target" CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_OPT_LEVEL=0 \
     CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_DEBUG=0
 # From the root directory: this workspace's settings are not for it.
 cd /
