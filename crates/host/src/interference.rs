@@ -9,6 +9,8 @@ use crate::Roots;
 pub struct CpuSnapshot {
     /// Nanoseconds the hypervisor ran something else while this CPU had work (10 ms steps).
     pub steal_ns: Option<u64>,
+    /// Nanoseconds that the thread was ready and another thread had the CPU.
+    pub waited_ns: Option<u64>,
     /// Interrupts taken by the CPU, all sources.
     pub interrupts: Option<u64>,
     /// Times the thread was switched out against its will.
@@ -25,6 +27,7 @@ impl CpuSnapshot {
         let of_cpu = |f: &dyn Fn(u32) -> Option<u64>| cpu.and_then(f);
         Self {
             steal_ns: of_cpu(&|cpu| steal(&roots.proc("stat")?, cpu)),
+            waited_ns: tid.and_then(|tid| waited(&roots.proc(&format!("self/task/{tid}/schedstat"))?)),
             interrupts: of_cpu(&|cpu| interrupts(&roots.proc("interrupts")?, cpu)),
             involuntary_switches: tid.and_then(|tid| {
                 let status = roots.proc(&format!("self/task/{tid}/status"))?;
@@ -45,6 +48,7 @@ impl CpuSnapshot {
         let diff = |a: Option<u64>, b: Option<u64>| Some(b?.saturating_sub(a?));
         Self {
             steal_ns: diff(self.steal_ns, later.steal_ns),
+            waited_ns: diff(self.waited_ns, later.waited_ns),
             interrupts: diff(self.interrupts, later.interrupts),
             involuntary_switches: diff(self.involuntary_switches, later.involuntary_switches),
             throttles: diff(self.throttles, later.throttles),
@@ -64,6 +68,14 @@ fn steal(stat: &str, cpu: u32) -> Option<u64> {
     let line = stat.lines().find(|l| l.split_ascii_whitespace().next() == Some(&name))?;
     let ticks: u64 = line.split_ascii_whitespace().nth(8)?.parse().ok()?;
     ticks.checked_mul(10_000_000)
+}
+
+/// The second figure of `schedstat`. A kernel that does not count writes zeros, also for how often the thread had a CPU.
+fn waited(schedstat: &str) -> Option<u64> {
+    let mut words = schedstat.split_ascii_whitespace().skip(1);
+    let waited = words.next()?.parse().ok()?;
+    let turns: u64 = words.next()?.parse().ok()?;
+    (turns > 0).then_some(waited)
 }
 
 /// The sum of the CPU's column in `/proc/interrupts`; its header names the CPUs that are online.
@@ -99,6 +111,14 @@ mod tests {
     }
 
     #[test]
+    fn a_kernel_that_does_not_count_waits_says_nothing() {
+        assert_eq!(waited("5000 300 4\n"), Some(300));
+        assert_eq!(waited("5000 0 4\n"), Some(0));
+        assert_eq!(waited("0 0 0\n"), None);
+        assert_eq!(waited("5000 300\n"), None);
+    }
+
+    #[test]
     fn a_tree_without_counters_gives_none() {
         let dir = tempfile::tempdir().unwrap();
         let snap = CpuSnapshot::read(&Roots::at(dir.path()), Some(0), Some(1));
@@ -111,5 +131,6 @@ mod tests {
         let snap = CpuSnapshot::read(&Roots::default(), Some(0), Some(tid));
         assert!(snap.involuntary_switches.is_some());
         assert_eq!(snap.until(&snap).interrupts, Some(0));
+        assert_eq!(snap.until(&CpuSnapshot { waited_ns: snap.waited_ns.map(|ns| ns + 7), ..snap }).waited_ns, Some(7));
     }
 }

@@ -5,10 +5,8 @@ use crate::{interference::interrupts_of, CpuSnapshot, Roots};
 /// What [`CpuSnapshot`] has, and what tells causes apart. To be taken twice and subtracted.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct CoreCounters {
-    /// Steal, interrupts, switches, frequency.
+    /// Steal, waits, interrupts, switches, frequency.
     pub kernel: CpuSnapshot,
-    /// Nanoseconds that the thread was ready and another thread had the CPU.
-    pub waited_ns: Option<u64>,
     /// Interrupts of the local timer.
     pub timer_interrupts: Option<u64>,
 }
@@ -18,9 +16,6 @@ impl CoreCounters {
     pub fn read(roots: &Roots, cpu: u32, tid: Option<u32>) -> Self {
         Self {
             kernel: CpuSnapshot::read(roots, Some(cpu), tid),
-            waited_ns: tid.and_then(|tid| {
-                roots.proc(&format!("self/task/{tid}/schedstat"))?.split_ascii_whitespace().nth(1)?.parse().ok()
-            }),
             timer_interrupts: roots.proc("interrupts").and_then(|table| interrupts_of(&table, cpu, |row| row == "LOC")),
         }
     }
@@ -30,7 +25,6 @@ impl CoreCounters {
         let diff = |a: Option<u64>, b: Option<u64>| Some(b?.saturating_sub(a?));
         Self {
             kernel: self.kernel.until(&later.kernel),
-            waited_ns: diff(self.waited_ns, later.waited_ns),
             timer_interrupts: diff(self.timer_interrupts, later.timer_interrupts),
         }
     }
@@ -64,7 +58,7 @@ mod tests {
     fn this_machine_says_how_long_a_thread_waited() {
         let (roots, tid) = (Roots::default(), current_tid());
         let counters = CoreCounters::read(&roots, 0, tid);
-        assert_eq!(counters.until(&counters).waited_ns, counters.waited_ns.map(|_| 0));
+        assert_eq!(counters.until(&counters).kernel.waited_ns, Some(0));
         assert_eq!(CoreCounters::is_real_time(&roots, tid), Some(false));
         assert!(CoreCounters::busy_ns(&roots, 0).is_some());
     }

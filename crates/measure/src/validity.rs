@@ -274,12 +274,16 @@ fn interrupted(e: &Evidence<'_>) -> Option<(Rule, String)> {
     let all: u64 = e.trial.interference.lcores.iter().map(|l| l.total_gap_ns).sum();
     let text = format!(
         "{lost} frames were lost or refused and polling gaps explain up to {explained:.0}: {} away in all, most of it on {} \
-         ({} in {} gaps, the largest {}); isolate its CPU, or leave it to Linerate",
+         ({} in {} gaps, the largest {}); {}",
         Nanos(all),
         place(worst),
         Nanos(worst.total_gap_ns),
         worst.gaps,
-        Nanos(worst.largest_gap_ns)
+        Nanos(worst.largest_gap_ns),
+        match taker(worst) {
+            Taker::Unknown => "isolate its CPU, or leave it to Linerate".to_owned(),
+            known => known.to_string(),
+        }
     );
     Some((Rule::Interrupted, text))
 }
@@ -291,11 +295,11 @@ fn stalled(e: &Evidence<'_>) -> Option<(Rule, String)> {
         return None;
     }
     let text = format!(
-        "{} did not poll for {}, {} into the trial (allowed {most}): the load was not what was asked; something else \
-         ran on its CPU or the host took it, keep it free",
+        "{} did not poll for {}, {} into the trial (allowed {most}): the load was not what was asked; {}",
         place(worst),
         Nanos(worst.largest_gap_ns),
-        Nanos(worst.largest_gap_at_ns)
+        Nanos(worst.largest_gap_at_ns),
+        taker(worst)
     );
     Some((Rule::Stalled, text))
 }
@@ -353,6 +357,37 @@ fn moved(e: &Evidence<'_>) -> Option<(Rule, String)> {
          the cores; pin the virtual CPUs on the host, or send for a shorter time"
     );
     Some((Rule::Moved, text))
+}
+
+/// Who had the CPU of an lcore while it was away, as far as the kernel counts.
+enum Taker {
+    /// Other threads, for so long.
+    Threads(Nanos),
+    /// Nobody that the kernel knows of.
+    Machine,
+    Unknown,
+}
+
+impl std::fmt::Display for Taker {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Threads(time) => write!(f, "other programs had its CPU for {time}: isolate it, or leave it to Linerate"),
+            Self::Machine => f.write_str(
+                "no other program had its CPU: the host of this machine took it, or interrupts or the firmware; keep its \
+                 physical CPU free",
+            ),
+            Self::Unknown => f.write_str("something else ran on its CPU or the host took it, keep it free"),
+        }
+    }
+}
+
+/// Who took most of the time in which an lcore was away.
+fn taker(l: &LcoreInterference) -> Taker {
+    match l.waited_ns {
+        None => Taker::Unknown,
+        Some(waited) if waited >= l.total_gap_ns.max(l.largest_gap_ns) / 2 => Taker::Threads(Nanos(waited)),
+        Some(_) => Taker::Machine,
+    }
 }
 
 /// `the tester's lcore 1 (CPU 3)`.

@@ -108,7 +108,7 @@ fn record(listened: &Listened) -> CoreNoise {
     let rate = |of: Option<u64>| of.map(|of| of as f64 / ns * 1e9);
     CoreNoise {
         steal_share: share(counters.kernel.steal_ns),
-        waited_share: share(counters.waited_ns),
+        waited_share: share(counters.kernel.waited_ns),
         interrupts_per_s: rate(counters.kernel.interrupts),
         timer_per_s: rate(counters.timer_interrupts),
         isolated: facts.isolated,

@@ -197,6 +197,7 @@ pub fn lcore(
         gaps: gaps.count,
         gap_threshold_ns: ns(gaps.threshold),
         steal_ns: kernel.steal_ns,
+        waited_ns: kernel.waited_ns,
         involuntary_switches: kernel.involuntary_switches,
         interrupts: kernel.interrupts,
         frequency_mhz: kernel.frequency_mhz,

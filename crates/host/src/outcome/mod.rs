@@ -109,7 +109,7 @@ pub fn measure(
         Some(CoreOutcome {
             came,
             involuntary_switches: counts.core.kernel.involuntary_switches,
-            waited_seconds: counts.core.waited_ns.map(|ns| ns as f64 * 1e-9),
+            waited_seconds: counts.core.kernel.waited_ns.map(|ns| ns as f64 * 1e-9),
             gaps: polled.gaps,
             clock: polled.clock,
             throttles: counts.core.kernel.throttles,

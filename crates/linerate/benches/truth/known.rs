@@ -37,6 +37,16 @@ const POLICERS: [(&str, f64, &str, &[&str]); 18] = [
     ("l3", 5_010_000.0, "5ms", &["--frame-sizes", "512"]),
 ];
 
+/// Policers that do more, or are far below what the tester sends: rate in frames/s, and the rest of `--impair`.
+const ODD: [(f64, &str); 6] = [
+    (3_330_000.0, "dup=5%,reorder=2%,distance=20"),
+    (1_234_000.0, "delay=50us,jitter=200us"),
+    (7_777_000.0, "queue=1ms,reorder=5%,distance=200"),
+    (20_000.0, ""),
+    (2_400.0, ""),
+    (500.0, ""),
+];
+
 /// Clocks a frame of a slow data plane.
 const WORK: [u32; 3] = [250, 1_000, 7_000];
 
@@ -73,6 +83,12 @@ pub fn all(options: &Options) {
         let impair = format!("rate={rate}pps{queue}");
         let device = [&["--dut", function, "--impair", &impair], flags].concat();
         measure(options, &name, &device, &|args| linerate(args), &|_| rate);
+    }
+    for (rate, more) in ODD {
+        let impair = format!("rate={rate}pps,{more}");
+        let impair = impair.trim_end_matches(',');
+        let device = ["--dut", "l2", "--impair", impair, "--frame-sizes", "64"];
+        measure(options, &format!("l2 odd policer, {impair}"), &device, &|args| linerate(args), &|_| rate);
     }
     for work in WORK {
         let impair = format!("work={work}");

@@ -137,6 +137,29 @@ fn a_policed_rate_is_found_at_every_frame_size() {
 }
 
 #[test]
+fn odd_policers_and_slow_ones_are_found() {
+    let _machine = exclusive();
+    // The rate is one of frames that came in: copies are made behind it.
+    for (impair, truth, flags) in [
+        ("rate=200kpps,dup=5%,reorder=2%,distance=20", 200e3, &["--upper", "1Mpps"][..]),
+        ("rate=200kpps,delay=50us,jitter=200us", 200e3, &["--upper", "1Mpps"]),
+        // Far below what the tester sends at first: most slices have no frame of it.
+        ("rate=20kpps", 20e3, &["--method", "mlrsearch"]),
+        ("rate=2400pps", 2400.0, &[]),
+    ] {
+        let device = ["bench", "--quick", "--dut", "l2", "--impair", impair, "--frame-sizes", "64"];
+        let args = [&device[..], flags, &["--no-latency", "--json", "-", "-q"]].concat();
+        let ended = until_trusted(8, || linerate(&args));
+        assert_eq!(ended.code, 0, "{impair}: {}", ended.stderr);
+        let result = ended.json();
+        let answer = &size_of(&result, 64)["answer"];
+        let (lower, upper) = (answer["lower_fps"].as_f64().unwrap(), answer["upper_fps"].as_f64().unwrap());
+        assert!(lower <= truth * 1.01 && upper >= truth * 0.99, "{impair}: {answer}");
+        assert!(upper - lower < truth * 0.1, "{impair}: {answer}");
+    }
+}
+
+#[test]
 fn loss_verification_forgives_a_rare_loss() {
     let _machine = exclusive();
     // One frame of 20,000 is lost on purpose: about two of five trials of 10,000 frames lose any, which ones a seed

@@ -67,6 +67,11 @@ impl Budget {
         self.spent_s += seconds;
     }
 
+    /// The share of the time that is spent.
+    pub fn used_share(&self) -> f64 {
+        self.spent_s / self.most_s
+    }
+
     /// Why no further trial is made; `None` while one may be.
     pub fn used_up(&self) -> Option<GivenUp> {
         match self.most_trials {

@@ -40,6 +40,11 @@ impl Attempts {
         *self = Self::new(self.max_repeats);
     }
 
+    /// Whether an earlier trial of the load was discarded.
+    pub fn are_several(&self) -> bool {
+        self.invalid > 0
+    }
+
     /// What follows from a trial of the load, `home` being the placement that it has to be in.
     pub fn rule(&mut self, trial: &TrialRecord, home: Option<u32>) -> Ruling {
         if !trial.valid() {

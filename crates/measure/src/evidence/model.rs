@@ -49,7 +49,7 @@ pub(crate) fn trial(
     dut: &[(usize, usize)],
 ) -> Timeline {
     let within = |all: &[(usize, usize)], i: usize| all.iter().any(|(from, n)| (*from..from + n).contains(&i));
-    let (mut queued, mut rest) = (0.0, [0.0; 4]);
+    let (mut queued, mut rest, mut due) = (0.0, [0.0; 4], 0);
     let mut whole = |at: usize, frames: f64| {
         rest[at] += frames;
         let n = rest[at].floor();
@@ -69,9 +69,11 @@ pub(crate) fn trial(
         let out = f64::min(served, queued + taken);
         queued = (queued + taken - if rests { device.rate * SLICE } else { out }).max(0.0);
         let ns = (delay * 1e9) as u32;
-        let lost = whole(1, sent - taken);
-        let sent = whole(0, sent);
-        let received = sent.saturating_sub(lost);
+        let (fluid, sent) = (sent, whole(0, sent));
+        // Of slices in which frames were sent: with few frames others have none that could be lost.
+        due += whole(1, fluid - taken);
+        let received = sent.saturating_sub(due);
+        due = if sent == 0 { due } else { 0 };
         let arrived = whole(2, if device.polices { taken } else { out });
         let delays = if received > 0 { ns } else { 0 };
         all.push(Slice {

@@ -24,6 +24,11 @@ const OF_ONE: f64 = 0.01;
 /// Frames that the ends of a stretch are uncertain by: the frames of this time, within these bounds.
 const BURST_S: f64 = 10e-6;
 const BURST: std::ops::RangeInclusive<f64> = 2.0..=64.0;
+/// Of a device that forwards less than this share of the load a batch holds so many times the frames of its time at most.
+const FAR: f64 = 0.1;
+const BATCH: f64 = 2.0;
+/// Time in which slices that are even tell a rate, seconds: shorter ones are a moment of the device.
+const LONG_S: f64 = 0.05;
 /// A device that sends frame by frame has as many in each slice, give or take one: so many slices show it.
 const EVEN: usize = 12;
 
@@ -84,16 +89,23 @@ pub(super) fn of(sums: &Sums, away: &[bool]) -> Option<Saturation> {
     let fps = Fps::from_raw(frames as f64 / sums.directions / seconds);
     let burst = (fps.get() * BURST_S).clamp(*BURST.start(), *BURST.end());
     let burst = if burst > *BURST.start() { burst } else { even(&counts_of).unwrap_or(burst) };
-    // A batch more or less at each end, of as many frames as it may hold.
+    // A batch more or less at each end, of as many frames as it may hold. Far above the rate that is not what was offered.
     let offered = sums.rate(sums.all.iter().map(|s| s.offered()).sum(), sums.all.len());
-    let burst = burst.max(offered.get() * sums.batch_s * sums.directions);
+    let batch_fps = if fps.get() < offered.get() * FAR { fps.get() * BATCH } else { offered.get() };
+    let burst = burst.max(batch_fps * sums.batch_s * sums.directions);
     let ends = burst * f64::from(number).sqrt() / seconds / sums.directions;
     let error = |rates: &[f64]| spread(rates).map(|s| (s / (rates.len() as f64).sqrt()).hypot(ends));
     // One part tells no spread: then it is the ends, and the rate of a stretch so short is not known better than 1 %. Several
     // such stretches tell it better.
     let of_runs =
         |n: usize| (n >= RUNS).then(|| error(&runs)).flatten().map(|e| e.max(fps.get() * OF_ONE / (n as f64).sqrt()));
-    let error = error(&parts).or_else(|| of_runs(runs.len())).unwrap_or(ends.max(fps.get() * OF_ONE));
+    // Of a device that sends frame by frame for long enough each slice tells it.
+    let of_slices = || {
+        let frames = spread(&counts_of).filter(|_| seconds >= LONG_S && even(&counts_of).is_some())?;
+        Some((frames / (counts_of.len() as f64).sqrt() / sums.slice_s / sums.directions).hypot(ends))
+    };
+    let known = error(&parts).or_else(of_slices).or_else(|| of_runs(runs.len()));
+    let error = known.unwrap_or(ends.max(fps.get() * OF_ONE));
     Some(Saturation { fps, error_fps: Fps::from_raw(error), seconds, stretches: number })
 }
 

@@ -144,6 +144,20 @@ fn a_trial_in_which_somebody_is_nearly_always_away_counts_by_shorter_slices() {
 }
 
 #[test]
+fn a_slow_device_that_sends_evenly_tells_its_rate_between_absences_of_the_tester() {
+    // Slices of 25 ms at this load, and no ten of them without an absence.
+    let slow = Device { polices: true, ..Device::new(2_400.0, 20.0, 9e-7) };
+    let away: Vec<_> = (0..3).map(|i| (900 + i * 1_300, 5)).collect();
+    let rate = |away: &[(usize, usize)]| {
+        of(&trial(&slow, 1.2 * slow.rate, 5_000, away, &[]), 0.5, Watch::Known, 10).unwrap().undisturbed.unwrap()
+    };
+    let found = rate(&away);
+    assert!(found.stretches > 1 && found.seconds > 0.05, "{found:?}");
+    assert!(off(Some(found), slow.rate) < 1e-2 && found.error_fps.get() < 0.01 * slow.rate, "{found:?}");
+    assert!(found.error_fps.get() > 1e-3 * slow.rate, "{found:?}");
+}
+
+#[test]
 fn absences_of_the_device_are_told_apart() {
     let away: Vec<_> = (0..10).map(|i| (200 + i * 250, 50)).collect();
     let e = shown(&trial(&POLICER, 1.5 * POLICER.rate, 3000, &[], &away));

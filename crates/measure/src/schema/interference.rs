@@ -49,6 +49,10 @@ pub struct LcoreInterference {
     pub gap_threshold_ns: u64,
     /// Steal time of its CPU over the trial, when the kernel reports it.
     pub steal_ns: Option<u64>,
+    /// How long its thread was ready while another thread had the CPU, when the kernel counts that: what this does not explain
+    /// of the gaps, interrupts, the firmware or a host took.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waited_ns: Option<u64>,
     /// Involuntary context switches of its thread.
     pub involuntary_switches: Option<u64>,
     /// Interrupts taken by its CPU.

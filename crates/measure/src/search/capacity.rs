@@ -35,6 +35,8 @@ use crate::{
 
 /// Width of the interval that ends a search, as a share, unless less is asked for, or more than twice of it.
 const NARROW: f64 = 0.005;
+/// From this share of its time on a search goes on for no more than was asked.
+const SOON: f64 = 1.0 / 3.0;
 /// Passes made at least, and at most where the precision is not reached.
 const PASSES: usize = 3;
 const MOST_PASSES: usize = 12;
@@ -473,7 +475,8 @@ impl CapacitySearch {
 
     fn pass_done(&mut self) {
         let asked = self.config.precision.get();
-        let wanted = asked.min((asked / 2.0).max(NARROW));
+        let soon = self.budget.used_share() < SOON;
+        let wanted = if soon { asked.min((asked / 2.0).max(NARROW)) } else { asked };
         let width = self.open_width();
         let narrow = width.is_some_and(|width| width <= wanted);
         // Below where no load passes beyond dispute.

@@ -4,7 +4,7 @@ use units::Fps;
 
 use crate::schema::{
     evidence::SliceEvidence,
-    trial::{Purpose, TrialRecord},
+    trial::{DirectionCounts, Purpose, TrialRecord},
 };
 
 /// A delay that grows by less than this in a second does not grow: the excess of the load over the capacity, as a share.
@@ -22,6 +22,8 @@ pub(super) const SATURATED_S: f64 = 2e-3;
 const WELL: f64 = 0.01;
 /// A buffer that was seen to take so many frames may take more, by this factor.
 const ABSORBED_MARGIN: f64 = 1.5;
+/// Where the device lost so much of what was sent, no slices are needed to tell that the load is too high for it.
+const HOPELESS: f64 = 0.9;
 /// Share of a trial that is set aside from which on it is disturbed.
 pub(super) const DISTURBED: f64 = 0.1;
 
@@ -115,6 +117,14 @@ impl Gave {
         }
     }
 
+    /// Over the whole trial, where the device lost nearly all of what was sent. So few frames come out of it that it seems to be
+    /// away in most slices, and those tell nothing.
+    pub(super) fn hopeless(trial: &TrialRecord) -> Option<Self> {
+        let sum = |of: fn(&DirectionCounts) -> u64| trial.directions.iter().map(of).sum::<u64>();
+        let lost = sum(|d| d.lost.saturating_sub(d.port_missed.unwrap_or(0)));
+        (lost as f64 > HOPELESS * sum(|d| d.sent) as f64).then(|| Self::whole(trial))
+    }
+
     /// Over the slices that count. Frames that only a filling buffer saved from loss are lost: a
     /// delay that grows by so much in a second is that share of the load, and a longer trial would lose it. `passing`: the
     /// highest loss ratio that still passes a goal. `busiest`: what is known of the device.
@@ -186,6 +196,11 @@ impl Busiest {
             };
             self.absorbed = self.absorbed.max(e.absorbed as f64);
         }
+    }
+
+    /// Whether its rate is known well.
+    pub fn is_known_well(&self) -> bool {
+        self.rate.is_some_and(|(rate, error)| error <= WELL * rate)
     }
 
     /// The most frames that its buffers took; zero where that is not known.

@@ -116,6 +116,35 @@ fn odd_devices_and_clocks_yield_no_narrow_wrong_interval() {
 }
 
 #[test]
+fn a_device_of_which_most_slices_have_no_frame_yields_no_narrow_wrong_interval() {
+    for method in ALL {
+        let mut shown = 0;
+        for seed in 0..30 {
+            // 200 to 50,000 frames a second.
+            let rate = 200.0 * 250f64.powf(Rng::new(seed).share());
+            let mut world = match seed % 3 {
+                0 => World::new(rate, 64.0, seed),
+                1 => World { tester_away: 0.3, ..World::new(rate, 64.0, seed) },
+                _ => World::noisy(rate, 64.0, seed),
+            };
+            world.device.polices = seed % 2 == 0;
+            let answer = world.find(method);
+            let ends = answer.interval.map_or([None; 2], |found| [found.lower_fps, found.upper_fps]);
+            let both = ends.iter().all(Option::is_some);
+            // MLRsearch knows what its trials of 0.1 s show, to some frames. An end alone is no narrow interval.
+            let frames = if method == Method::Mlrsearch { 6.0 / (rate * 0.1) } else { 0.0 };
+            let within = if both { frames.max(0.01) } else { 0.05 };
+            assert_honest(&answer, rate, within, &format!("{method:?} {seed} {rate}"));
+            let quiet = world.tester_away == 0.0;
+            assert!(both || !quiet || method != Method::Rfc2544, "{seed} {rate}: {answer:?}");
+            shown += u32::from(ends.iter().any(Option::is_some));
+        }
+        let least = if method == Method::Mlrsearch { 3 } else { 25 };
+        assert!(shown >= least, "{method:?}: {shown}");
+    }
+}
+
+#[test]
 fn a_search_that_halves_says_how_far_it_came() {
     let find = |most: u32| {
         let mut world = World::new(7.777e6, 128.0, 1);

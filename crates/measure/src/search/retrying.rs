@@ -24,6 +24,8 @@ use crate::{
 
 /// Where the tester offers less than this share of a load in slices that count, one trial says that it cannot offer it.
 const FAR_SHORT: f64 = 0.5;
+/// A load so many times what came through keeps the device busy.
+const OVERLOAD: f64 = 4.0;
 /// Where it offers at least this share of a load that is not beyond it, what was offered counts.
 const INCIDENTAL: f64 = 0.97;
 
@@ -64,8 +66,8 @@ pub struct Retrying<S> {
     busiest: Busiest,
     /// By slices, over kernel ports: whether the device holds the tester's calls.
     holding: Holding,
-    /// Whether a trial at the highest load is to be made first, which tells how the device behaves when it is kept busy.
-    overload_first: bool,
+    /// The load of a trial that is to be made first, which tells how the device behaves when it is kept busy.
+    overload_first: Option<Fps>,
     /// The strategy before any verdict, and how those of its trials were sent that passed.
     initial: S,
     passed: Vec<Sending>,
@@ -76,7 +78,7 @@ pub struct Retrying<S> {
 impl<S: Clone> Retrying<S> {
     pub(super) fn with(config: SearchConfig, strategy: S) -> Self {
         let attempts = Attempts::new(config.max_repeats);
-        let (overload_first, budget) = (config.by_slices, config.budget());
+        let (overload_first, budget) = (Some(config.upper).filter(|_| config.by_slices), config.budget());
         Self {
             config,
             initial: strategy.clone(),
@@ -283,6 +285,13 @@ impl<S: Strategy> Retrying<S> {
         }
     }
 
+    /// The load that keeps a device busy which is so far below the one of the first trial that this told little of it.
+    fn overloads_less(&self, spec: &TrialSpec, trial: &TrialRecord) -> Option<Fps> {
+        self.overload_first.filter(|_| !self.busiest.is_known_well() && Gave::hopeless(trial).is_some())?;
+        let lower = self.strategy.near(Fps::from_raw(trial.forwarding_rate().get() * OVERLOAD));
+        (lower.get() < spec.load_fps.get() * FAR_SHORT).then_some(lower)
+    }
+
     /// Gives a trial that the strategy did not ask for to it.
     fn aside(&mut self, spec: &TrialSpec, gave: &Gave) {
         self.trials.push(gave.number);
@@ -336,7 +345,11 @@ impl<S: Strategy> Retrying<S> {
                 }
                 Err(self.attempts.short(gave.load))
             }
-            Some(BySlices::Unclear) => Err(self.attempts.unclear(trial)),
+            // Once it may be that the device was away for nearly all of the trial.
+            Some(BySlices::Unclear) => match Gave::hopeless(trial) {
+                Some(gave) if gave.loss_ratio > most && self.attempts.are_several() => Ok(gave),
+                _ => Err(self.attempts.unclear(trial)),
+            },
         }
     }
 
@@ -389,7 +402,7 @@ impl<S: Strategy> Retrying<S> {
     /// What follows from an invalid trial.
     fn discard(&mut self, spec: &TrialSpec, ruling: Ruling) {
         self.invalid += 1;
-        if std::mem::take(&mut self.overload_first) {
+        if self.overload_first.take().is_some() {
             // What can be learned of the device, the trials of the search tell too.
             self.pending = None;
         }
@@ -436,8 +449,10 @@ impl<S: Strategy> Search for Retrying<S> {
                     Want::Load(self.liveness.check_at(self.strategy.near(self.low_load())), Purpose::Search)
                 }
                 Some((load, duration_s)) => Want::Trial(load, duration_s, Purpose::Search),
-                None if self.overload_first => Want::Load(self.strategy.near(self.config.upper), Purpose::Search),
-                None => self.strategy.next(),
+                None => match self.overload_first {
+                    Some(load) => Want::Load(self.strategy.near(load), Purpose::Search),
+                    None => self.strategy.next(),
+                },
             };
             let (load_fps, duration_s, purpose) = match want {
                 Want::Load(load, purpose) => (load, self.config.duration_s, purpose),
@@ -475,13 +490,18 @@ impl<S: Strategy> Search for Retrying<S> {
         {
             return self.probed(&spec, trial);
         }
-        let gave = match self.weigh(&spec, trial) {
+        let weighed = self.weigh(&spec, trial);
+        if let Some(lower) = self.overloads_less(&spec, trial) {
+            (self.overload_first, self.pending) = (Some(lower), None);
+            return;
+        }
+        let gave = match weighed {
             Ok(gave) => gave,
             Err(ruling) => return self.discard(&spec, ruling),
         };
         self.disturbed.see(false);
         self.pending = None;
-        let learned = std::mem::take(&mut self.overload_first);
+        let learned = self.overload_first.take().is_some();
         let asked_for = !self.liveness.checks();
         match self.liveness.sign(trial) {
             Sign::Load if learned => {

@@ -9,7 +9,10 @@ use crate::{
         model::{trial, Device, SLICE},
     },
     plan::{Method, Plan},
-    schema::trial::{Rule, TrialRecord, TrialSpec, Violation},
+    schema::{
+        timeline::Slice,
+        trial::{Rule, TrialRecord, TrialSpec, Violation},
+    },
     sim::{Rng, SimDut},
 };
 
@@ -121,8 +124,11 @@ impl World {
         let rate = (full - excess * self.degrades).max(0.0);
         let rate = rate.min(self.takes);
         let timeline = trial(&Device { rate, ..self.device }, load, slices, &tester, &device);
-        // Counts of a device that forwards all: only whether something came is looked at.
         let mut record = SimDut::new(1e12, 1).run(spec);
+        let sum = |of: fn(&Slice) -> u32| timeline.directions[0].iter().map(|slice| u64::from(of(slice))).sum::<u64>();
+        let (sent, received) = (sum(|s| s.sent), sum(|s| s.received));
+        let d = &mut record.directions[0];
+        (d.sent, d.received, d.lost) = (sent, received, sent - received);
         self.trials += 1;
         record.number = self.trials;
         record.violations.clear();

@@ -369,6 +369,36 @@ fn texts_are_one_line_with_figures_cause_and_remedy() {
 }
 
 #[test]
+fn who_took_the_cpu_is_told_where_the_kernel_counts_it() {
+    let said = |waited_ns| {
+        let all = verdict(|t| {
+            lose(t, 70);
+            t.interference.lcores =
+                vec![LcoreInterference { waited_ns, ..lcore(LcoreRole::Tester, 40_000_000, 50_000_000) }];
+        });
+        let ends = |v: &Violation| v.text.rsplit_once("; ").map(|(_, end)| end.to_owned());
+        assert_eq!(all.iter().map(|v| v.rule).collect::<Vec<_>>(), [Rule::Interrupted, Rule::Stalled]);
+        all.iter().filter_map(ends).collect::<Vec<_>>().join("\n")
+    };
+    let threads = said(Some(25_000_000));
+    insta::assert_snapshot!(threads, @r"
+    other programs had its CPU for 25.0 ms: isolate it, or leave it to Linerate
+    other programs had its CPU for 25.0 ms: isolate it, or leave it to Linerate
+    ");
+    assert_eq!(said(Some(50_000_000)).replace("50.0", "25.0"), threads);
+    let machine = said(Some(24_999_999));
+    insta::assert_snapshot!(machine, @r"
+    keep its physical CPU free
+    keep its physical CPU free
+    ");
+    assert_eq!(said(Some(0)), machine);
+    insta::assert_snapshot!(said(None), @r"
+    isolate its CPU, or leave it to Linerate
+    something else ran on its CPU or the host took it, keep it free
+    ");
+}
+
+#[test]
 fn a_replay_whose_frames_left_late_is_none() {
     let late = |late_departures| {
         verdict(|t| {

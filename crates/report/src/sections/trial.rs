@@ -178,6 +178,7 @@ fn interference(trial: &TrialRecord) -> Table {
     t.right(1, "gaps", "");
     t.right(1, "of at least", "us");
     t.right(1, "in all", "us");
+    t.right(2, "waited", "us");
     t.right(2, "steal", "us");
     t.right(2, "switches", "");
     t.right(2, "interrupts", "");
@@ -195,6 +196,7 @@ fn interference(trial: &TrialRecord) -> Table {
             num::thousands(l.gaps).into(),
             us(l.gap_threshold_ns).into(),
             us(l.total_gap_ns).into(),
+            l.waited_ns.map(us).into(),
             l.steal_ns.map(us).into(),
             l.involuntary_switches.map(num::thousands).into(),
             l.interrupts.map(num::thousands).into(),

@@ -128,6 +128,7 @@ pub fn trial(number: u32, bytes: u32, load: f64, purpose: Purpose, lost: u64) ->
                     gaps: 1,
                     gap_threshold_ns: 10_000,
                     steal_ns: Some(0),
+                    waited_ns: Some(3_000),
                     involuntary_switches: Some(2),
                     interrupts: Some(1_004),
                     frequency_mhz: None,
