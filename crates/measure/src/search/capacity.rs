@@ -277,8 +277,12 @@ impl CapacitySearch {
             Shown::Passed(_) => self.pauses.see(e),
             _ => {}
         }
-        // At the load that was offered, and at no more than was asked for.
-        let pass = |load: f64| Pass { load, trial: trial.number, sending: Sending::of(e, load) };
+        // At the load that was offered, and at no more than was asked for: some slices may have had a frame more.
+        let top = self.top();
+        let pass = |load: f64| {
+            let load = load.min(top);
+            Pass { load, trial: trial.number, sending: Sending::of(e, load) }
+        };
         match self.phase {
             Phase::Top => self.at_top(shown, pass),
             Phase::Above => self.above(shown, spec, pass),

@@ -131,7 +131,7 @@ fn a_device_of_which_most_slices_have_no_frame_yields_no_narrow_wrong_interval()
             let answer = world.find(method);
             let ends = answer.interval.map_or([None; 2], |found| [found.lower_fps, found.upper_fps]);
             let both = ends.iter().all(Option::is_some);
-            // MLRsearch knows what its trials of 0.1 s show, to some frames. An end alone is no narrow interval.
+            // MLRsearch knows what its trials of 0.1 s show, to some frames. One end alone makes no narrow interval.
             let frames = if method == Method::Mlrsearch { 6.0 / (rate * 0.1) } else { 0.0 };
             let within = if both { frames.max(0.01) } else { 0.05 };
             assert_honest(&answer, rate, within, &format!("{method:?} {seed} {rate}"));
