@@ -141,18 +141,29 @@ fn shaper(options: &Options, rate_bps: u64, bytes: u32, ms: u32, driver: &str) {
     measure(options, &name, &flags, &|args| linerate_in(dut.tester(), args), &|_| truth);
 }
 
-/// The capacity of a data plane that is never idle, as its own runtime table has it: by the median of the clocks a frame of all
-/// trials in overload. In some of them the host has its core for a while, and that counts as clocks.
+/// The capacity of a data plane that is never idle, as its own runtime table has it: frames over clocks of all trials in a low
+/// overload, without the time in which its core was away by its own account.
 fn from_runtime(result: &Value) -> f64 {
     let hz = result["host"]["tsc_hz"].as_f64().expect("the rate of the TSC");
+    let trials = || result["trials"].as_array().into_iter().flatten();
     // Refused where its receive ring is full.
-    let sum = |counts: &Value| Some(counts["lost"].as_u64()? + counts["refused"].as_u64()?);
-    let clocks = result["trials"].as_array().into_iter().flatten().filter_map(|trial| {
-        let (dut, lost) = (&trial["dut"], sum(&trial["directions"][0]));
-        let both = dut["rx_frames"].as_f64().zip(dut["busy_clocks"].as_f64());
-        both.filter(|_| lost.is_some_and(|lost| lost > 1_000)).map(|(frames, clocks)| clocks / frames)
-    });
-    hz / runs::median(clocks.collect()).expect("a trial in overload")
+    let lost = |trial: &Value| {
+        let counts = &trial["directions"][0];
+        Some(counts["lost"].as_u64()? + counts["refused"].as_u64()?)
+    };
+    let load = |trial: &Value| trial["spec"]["load_fps"].as_f64().expect("a load");
+    let highest = trials().map(load).fold(0.0, f64::max);
+    let overload = || trials().filter(|trial| lost(trial).is_some_and(|lost| lost > 1_000));
+    let low = overload().any(|trial| load(trial) < highest);
+    let (mut frames, mut seconds) = (0.0, 0.0);
+    for trial in overload().filter(|trial| !low || load(trial) < highest) {
+        let lcores = trial["interference"]["lcores"].as_array().into_iter().flatten();
+        let gaps = lcores.filter(|lcore| lcore["role"] == "dut").filter_map(|lcore| lcore["total_gap_ns"].as_f64());
+        frames += trial["dut"]["rx_frames"].as_f64().expect("frames of the device");
+        seconds += trial["dut"]["busy_clocks"].as_f64().expect("its clocks") / hz - gaps.sum::<f64>() * 1e-9;
+    }
+    assert!(seconds > 0.0, "a trial in overload");
+    frames / seconds
 }
 
 /// Runs a device by each rule and prints a row for each.

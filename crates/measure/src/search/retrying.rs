@@ -287,7 +287,9 @@ impl<S: Strategy> Retrying<S> {
 
     /// The load that keeps a device busy which is so far below the one of the first trial that this told little of it.
     fn overloads_less(&self, spec: &TrialSpec, trial: &TrialRecord) -> Option<Fps> {
-        self.overload_first.filter(|_| !self.busiest.is_known_well() && Gave::hopeless(trial).is_some())?;
+        // Whether a silent device forwards anything at all is asked otherwise.
+        let little = trial.received() > 0 && Gave::hopeless(trial).is_some();
+        self.overload_first.filter(|_| little && !self.busiest.is_known_well())?;
         let lower = self.strategy.near(Fps::from_raw(trial.forwarding_rate().get() * OVERLOAD));
         (lower.get() < spec.load_fps.get() * FAR_SHORT).then_some(lower)
     }
