@@ -120,8 +120,8 @@ fn silences(sums: &Sums, least: usize) -> (Vec<bool>, f64) {
 }
 
 /// Slices that do not count: those in which somebody was away, and those after until the delay is back at its floor. The
-/// first slice does not count, either: queues and caches are empty. Nor the last one: what a device holds back until further
-/// frames push it out, as one that reorders does, stays there.
+/// first slice does not count, either: queues and caches are empty. Nor the last one if it lost frames: what a device holds
+/// back until further frames push it out, as one that reorders does, stays there.
 pub(super) fn slices(sums: &Sums, stalls: &[bool], floor: Option<u32>) -> Vec<bool> {
     let mut aside = vec![false; sums.all.len()];
     let ceiling = floor.map(|floor| floor.saturating_add(margin(floor)));
@@ -155,8 +155,8 @@ pub(super) fn slices(sums: &Sums, stalls: &[bool], floor: Option<u32>) -> Vec<bo
             n => Some(n),
         };
     }
-    if let Some(last) = aside.last_mut() {
-        *last = true;
+    if let (Some(last), Some(sum)) = (aside.last_mut(), sums.all.last()) {
+        *last |= sum.lost() > 0;
     }
     aside
 }

@@ -86,6 +86,8 @@ fn slices_whose_frames_were_to_come_after_the_end_tell_no_rate() {
     timeline.directions[0][399].received = 90;
     let e = shown(&timeline);
     assert_eq!((e.lost, (e.clean_s / SLICE).round()), (0, 396.0), "the first three and the last are set aside");
+    let e = shown(&trial(&Device::new(5e6, 500_000.0, 2e-3), 1e6, 400, &[], &[]));
+    assert_eq!((e.lost, (e.clean_s / SLICE).round()), (0, 397.0), "the last one counts where it lost nothing");
 }
 
 #[test]

@@ -147,7 +147,7 @@ fn a_device_of_which_most_slices_have_no_frame_yields_no_narrow_wrong_interval()
 #[test]
 fn a_silent_device_is_asked_at_a_hundredth_of_the_load_by_every_method() {
     for method in ALL {
-        let mut world = World::new(1e-6, 0.0, 1);
+        let mut world = World::new(0.0, 0.0, 1);
         world.device.polices = true;
         let answer = world.find(method);
         assert_eq!(answer.outcome, Outcome::NoTraffic, "{method:?} {answer:?}");

@@ -4,8 +4,8 @@ use super::{CapacitySearch, Phase, DEGRADED};
 use crate::bisection::middle;
 
 /// Frames that a trial is to have, and the longest that it is made for that, seconds.
-const FRAMES: f64 = 4_000.0;
-pub(super) const MOST_S: f64 = 0.4;
+const FRAMES: f64 = 2_400.0;
+pub(super) const MOST_S: f64 = 0.5;
 /// Share of a trial in which the queue of the device is to fill, and the highest load for that over the rate.
 const FILLING: f64 = 0.1;
 const FILLING_MOST: f64 = 2.0;
