@@ -163,7 +163,7 @@ fn a_budget_counts_trials_and_the_waits_around_them() {
     let one = trial(&[]);
     let mut budget = Budget::new("search.timeout", 10.0, 1.5);
     (0..3).for_each(|_| budget.spend(&one));
-    assert_eq!(budget.used_up(), None, "3 x 2.5 s");
+    assert_eq!((budget.used_up(), budget.used_share()), (None, 0.75), "3 x 2.5 s");
     let mut drained = one.clone();
     drained.spec.drain_s = 0.1;
     let mut other = budget;

@@ -234,6 +234,21 @@ mod tests {
     use crate::{sim::SimDut, trial::TrialSpec};
 
     #[test]
+    fn a_load_of_which_hardly_anything_comes_back_fails_by_the_whole_trial() {
+        let hopeless = |received: u64, missed: Option<u64>| {
+            let steady = TrialSpec::steady(FrameSize::MIN, Fps::from_raw(1e4), 0.1, Purpose::Search);
+            let mut trial = SimDut::new(5e6, 1).run(&steady);
+            let d = &mut trial.directions[0];
+            (d.received, d.lost, d.port_missed) = (received, d.sent - received, missed);
+            Gave::hopeless(&trial).map(|gave| (gave.lost, gave.effective_s))
+        };
+        assert_eq!(hopeless(99, None), Some((901, 0.1)));
+        assert_eq!([100, 500, 1000].map(|received| hopeless(received, None)), [None; 3]);
+        // What the tester's own port missed the device did not lose.
+        assert_eq!((hopeless(50, Some(40)), hopeless(50, Some(60))), (Some((950, 0.1)), None));
+    }
+
+    #[test]
     fn what_filled_a_queue_that_then_lost_frames_is_lost_too() {
         // 256 frames wait after half of the trial; of 0.574 % beyond the rate only 0.32 % are lost in it.
         let loss = |load: f64, duration_s: f64| {

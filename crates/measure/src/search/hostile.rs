@@ -145,6 +145,43 @@ fn a_device_of_which_most_slices_have_no_frame_yields_no_narrow_wrong_interval()
 }
 
 #[test]
+fn a_slow_device_is_kept_busy_by_a_load_that_suits_it_before_the_first_step() {
+    let mut world = World::new(1_200.0, 64.0, 1);
+    world.device.polices = true;
+    world.find(Method::Mlrsearch);
+    // Its bucket lets 64 frames more through in 0.1 s.
+    let second = world.asked[1].0;
+    assert!(world.asked[0].0 > 29e6 && (7.0e3..7.7e3).contains(&second), "{:?}", &world.asked[..3]);
+    // One that the first overload tells the rate of is not overloaded again.
+    let mut world = World::new(1.2e6, 64.0, 1);
+    world.find(Method::Mlrsearch);
+    assert!(world.asked[1].0 < 1.3e6, "{:?}", &world.asked[..3]);
+}
+
+#[test]
+fn one_trial_that_loses_nearly_all_decides_nothing() {
+    for lost in [1, 2] {
+        let mut world = World::new(50e6, 512.0, 1);
+        let config = SearchConfig { max_trials: 60, ..world.config(Method::Tst009) };
+        let mut search = for_config(config);
+        let mut number = 0;
+        while let Step::Run(spec) = search.next() {
+            let mut trial = world.run(&spec);
+            // Not the overload that comes first.
+            if (1..=lost).contains(&number) {
+                let d = &mut trial.directions[0];
+                (d.received, d.lost) = (d.sent / 20, d.sent - d.sent / 20);
+                trial.evidence = None;
+            }
+            number += 1;
+            search.report(&trial);
+        }
+        let answer = search.so_far();
+        assert_eq!(answer.upper_bound.is_some(), lost == 2, "{lost}: {answer:?}");
+    }
+}
+
+#[test]
 fn a_silent_device_is_asked_at_a_hundredth_of_the_load_by_every_method() {
     for method in ALL {
         let mut world = World::new(0.0, 0.0, 1);

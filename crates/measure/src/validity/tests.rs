@@ -392,6 +392,12 @@ fn who_took_the_cpu_is_told_where_the_kernel_counts_it() {
     keep its physical CPU free
     ");
     assert_eq!(said(Some(0)), machine);
+    // Of one gap that is too short to be among those that add up.
+    let one = |waited_ns| match taker(&LcoreInterference { waited_ns, ..lcore(LcoreRole::Dut, 40_000, 0) }) {
+        Taker::Threads(time) => Some(time),
+        Taker::Machine | Taker::Unknown => None,
+    };
+    assert_eq!([19_999, 20_000].map(|ns| one(Some(ns))), [None, Some(Nanos(20_000))]);
     insta::assert_snapshot!(said(None), @r"
     isolate its CPU, or leave it to Linerate
     something else ran on its CPU or the host took it, keep it free

@@ -37,6 +37,22 @@ fn a_device_far_below_the_highest_load_is_found() {
 }
 
 #[test]
+fn from_a_third_of_its_time_on_a_search_goes_on_for_no_more_than_was_asked() {
+    let is_done = |spent_s: f64| {
+        let mut search = CapacitySearch::new(World::new(1e6, 0.0, 1).config(Method::Rfc2544));
+        // 0.8 % wide; 1 % is asked.
+        search.rates = [0.9984e6, 1e6, 1.0016e6].map(|value| Sample { value, error: 1.0 }).to_vec();
+        let sending = Sending { load: 0.996e6, clean_s: 0.1, aside_s: 0.0 };
+        search.passed = vec![Pass { load: 0.996e6, trial: 1, sending }; 3];
+        (search.passes, search.phase) = (PASSES - 1, Phase::Below);
+        search.budget.spend_s(spent_s);
+        search.pass_done();
+        search.done.is_some()
+    };
+    assert_eq!([0.0, 4.9, 5.1].map(is_done), [false, false, true], "of 15 s");
+}
+
+#[test]
 fn a_device_that_loses_at_every_load_is_below_the_minimum() {
     let mut world = World { loses: 0.01, ..World::new(7.777e6, 128.0, 1) };
     let answer = world.find(Method::Rfc2544);
