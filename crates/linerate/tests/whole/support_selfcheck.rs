@@ -106,9 +106,11 @@ fn testpmd_over_memif() {
         let (a, b) = (port(0), port(1));
         let mut tester = stand_in(&[&a, &b], Memory::NoHuge, None);
         testpmd_counts_agree(&mut dut, &mut tester);
-        // A second tester can follow the first.
+        // A second tester can follow the first. DPDK 22.11 may crash where it polls a memif port as its peer goes.
+        dut.command("stop");
         drop(tester);
         let mut tester = stand_in(&[&a, &b], Memory::Huge, None);
+        dut.command("start");
         testpmd_counts_agree(&mut dut, &mut tester);
     });
 }
