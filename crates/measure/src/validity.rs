@@ -363,19 +363,27 @@ fn moved(e: &Evidence<'_>) -> Option<(Rule, String)> {
 enum Taker {
     /// Other threads, for so long.
     Threads(Nanos),
-    /// Nobody that the kernel knows of.
-    Machine,
+    /// Mostly nobody that the kernel knows of: other threads for so long only.
+    Machine(Nanos),
     Unknown,
 }
 
 impl std::fmt::Display for Taker {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Threads(time) => write!(f, "other programs had its CPU for {time}: isolate it, or leave it to Linerate"),
-            Self::Machine => f.write_str(
-                "no other program had its CPU: the host of this machine took it, or interrupts or the firmware; keep its \
-                 physical CPU free",
-            ),
+            Self::Threads(time) => {
+                write!(f, "other programs had its CPU for {time}: isolate it, or leave it to Linerate")
+            }
+            Self::Machine(time) => {
+                let others = match time.0 {
+                    0 => "no other program had its CPU".to_owned(),
+                    _ => format!("other programs had its CPU for only {time}"),
+                };
+                write!(
+                    f,
+                    "{others}, so the host of this machine, interrupts or the firmware took it: keep its physical CPU free"
+                )
+            }
             Self::Unknown => f.write_str("something else ran on its CPU or the host took it, keep it free"),
         }
     }
@@ -386,7 +394,7 @@ fn taker(l: &LcoreInterference) -> Taker {
     match l.waited_ns {
         None => Taker::Unknown,
         Some(waited) if waited >= l.total_gap_ns.max(l.largest_gap_ns) / 2 => Taker::Threads(Nanos(waited)),
-        Some(_) => Taker::Machine,
+        Some(waited) => Taker::Machine(Nanos(waited)),
     }
 }
 
