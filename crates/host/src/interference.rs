@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::Roots;
+use crate::{Roots, ThreadTime};
 
 /// Counters of one CPU and the thread polling on it, to be taken before and after a trial and subtracted.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -27,7 +27,9 @@ impl CpuSnapshot {
         let of_cpu = |f: &dyn Fn(u32) -> Option<u64>| cpu.and_then(f);
         Self {
             steal_ns: of_cpu(&|cpu| steal(&roots.proc("stat")?, cpu)),
-            waited_ns: tid.and_then(|tid| waited(&roots.proc(&format!("self/task/{tid}/schedstat"))?)),
+            waited_ns: tid.and_then(|tid| {
+                ThreadTime::parse(&roots.proc(&format!("self/task/{tid}/schedstat"))?).map(|time| time.waited_ns)
+            }),
             interrupts: of_cpu(&|cpu| interrupts(&roots.proc("interrupts")?, cpu)),
             involuntary_switches: tid.and_then(|tid| {
                 let status = roots.proc(&format!("self/task/{tid}/status"))?;
@@ -70,14 +72,6 @@ fn steal(stat: &str, cpu: u32) -> Option<u64> {
     ticks.checked_mul(10_000_000)
 }
 
-/// The second figure of `schedstat`. A kernel that does not count writes zeros, also for how often the thread had a CPU.
-fn waited(schedstat: &str) -> Option<u64> {
-    let mut words = schedstat.split_ascii_whitespace().skip(1);
-    let waited = words.next()?.parse().ok()?;
-    let turns: u64 = words.next()?.parse().ok()?;
-    (turns > 0).then_some(waited)
-}
-
 /// The sum of the CPU's column in `/proc/interrupts`; its header names the CPUs that are online.
 fn interrupts(table: &str, cpu: u32) -> Option<u64> {
     interrupts_of(table, cpu, |_| true)
@@ -108,14 +102,6 @@ mod tests {
         assert_eq!(steal(STAT, 9), None);
         assert_eq!(interrupts(IRQS, 2), Some(203));
         assert_eq!(interrupts(IRQS, 1), None);
-    }
-
-    #[test]
-    fn a_kernel_that_does_not_count_waits_says_nothing() {
-        assert_eq!(waited("5000 300 4\n"), Some(300));
-        assert_eq!(waited("5000 0 4\n"), Some(0));
-        assert_eq!(waited("0 0 0\n"), None);
-        assert_eq!(waited("5000 300\n"), None);
     }
 
     #[test]

@@ -16,6 +16,16 @@ pub struct ThreadTime {
     pub waited_ns: u64,
 }
 
+impl ThreadTime {
+    /// From the text of `schedstat`. A kernel that does not count writes zeros, also for how often the thread had a CPU.
+    pub(crate) fn parse(schedstat: &str) -> Option<Self> {
+        let mut figures = schedstat.split_ascii_whitespace().map(str::parse::<u64>);
+        let (ran_ns, waited_ns) = (figures.next()?.ok()?, figures.next()?.ok()?);
+        let turns = figures.next()?.ok()?;
+        (turns > 0).then_some(Self { ran_ns, waited_ns })
+    }
+}
+
 /// Threads that are watched, at most eight.
 #[derive(Debug, Default)]
 pub struct ThreadWaits {
@@ -90,8 +100,7 @@ fn open(roots: &Roots, pid: u32, tid: u32) -> Option<(ThreadTime, File)> {
 fn time(file: &File) -> Option<ThreadTime> {
     let mut text = [0; 96];
     let read = file.read_at(&mut text, 0).ok()?;
-    let mut words = std::str::from_utf8(text.get(..read)?).ok()?.split_ascii_whitespace();
-    Some(ThreadTime { ran_ns: words.next()?.parse().ok()?, waited_ns: words.next()?.parse().ok()? })
+    ThreadTime::parse(std::str::from_utf8(text.get(..read)?).ok()?)
 }
 
 #[cfg(test)]
@@ -113,6 +122,13 @@ mod tests {
 
     fn times(of: &[(u64, u64)]) -> Vec<ThreadTime> {
         of.iter().map(|&(ran_ns, waited_ns)| ThreadTime { ran_ns, waited_ns }).collect()
+    }
+
+    #[test]
+    fn a_kernel_that_does_not_count_waits_says_nothing() {
+        let waited = |text| ThreadTime::parse(text).map(|time| (time.ran_ns, time.waited_ns));
+        assert_eq!([waited("5000 300 4\n"), waited("5000 0 4\n")], [Some((5000, 300)), Some((5000, 0))]);
+        assert_eq!(["0 0 0\n", "5000 300\n", "5000 x 4\n", ""].map(waited), [None; 4]);
     }
 
     #[test]

@@ -468,9 +468,13 @@ mod tests {
                 let options =
                     OpenLoopOptions { reply_every: 10, size: 14..=400, ..options(5_000.0, Duration::from_millis(400)) };
                 // Where others take the CPU for most of that time, not all of them are sent.
-                let mut all = (0..5).map(|_| run(&mut client, &options, &|| true).unwrap());
+                let mut all = (0..5).map(|_| {
+                    let measured = run(&mut client, &options, &|| true).unwrap();
+                    let (sent, messages) = (measured.counts.sent, measured.messages);
+                    assert!(sent == messages.div_ceil(10) && messages <= 2000, "{transport:?} {wait:?}: {measured:?}");
+                    measured
+                });
                 let measured = all.find(|measured| measured.messages == 2000).expect("one run of five is in time");
-                assert_eq!(measured.counts.sent, 200, "{transport:?} {wait:?}");
                 assert!((measured.rate * measured.seconds - 2000.0).abs() < 1e-6, "{measured:?}");
                 assert_eq!(measured.ended, Ended::Done);
                 assert!(measured.counts.replied > 150, "{:?}", measured.counts);

@@ -279,8 +279,8 @@ impl CapacitySearch {
         }
         // At the load that was offered, and at no more than was asked for: some slices may have had a frame more.
         let top = self.top();
-        let pass = |load: f64| {
-            let load = load.min(top);
+        let pass = |offered: f64| {
+            let load = offered.min(top);
             Pass { load, trial: trial.number, sending: Sending::of(e, load) }
         };
         match self.phase {

@@ -24,8 +24,9 @@ use crate::{
 
 /// Where the tester offers less than this share of a load in slices that count, one trial says that it cannot offer it.
 const FAR_SHORT: f64 = 0.5;
-/// A load so many times what came through keeps the device busy.
+/// A load so many times what came through keeps the device busy. It is tried where it is below this share of the one before.
 const OVERLOAD: f64 = 4.0;
+const CLEARLY_LESS: f64 = 0.5;
 /// Where it offers at least this share of a load that is not beyond it, what was offered counts.
 const INCIDENTAL: f64 = 0.97;
 
@@ -291,7 +292,7 @@ impl<S: Strategy> Retrying<S> {
         let little = trial.received() > 0 && Gave::hopeless(trial).is_some();
         self.overload_first.filter(|_| little && !self.busiest.is_known_well())?;
         let lower = self.strategy.near(Fps::from_raw(trial.forwarding_rate().get() * OVERLOAD));
-        (lower.get() < spec.load_fps.get() * FAR_SHORT).then_some(lower)
+        (lower.get() < spec.load_fps.get() * CLEARLY_LESS).then_some(lower)
     }
 
     /// Gives a trial that the strategy did not ask for to it.
