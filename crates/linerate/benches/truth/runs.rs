@@ -106,8 +106,8 @@ pub fn known(runs: &[(Run, f64)]) -> String {
 /// Runs of `--repeat` that a row of unknown truth is also read as.
 const REPEAT: usize = 3;
 
-/// A device whose truth nobody knows: `answers | median | range | pairs that overlap | the same in one placement | pairs of
-/// three runs whose ranges overlap | median, longest`.
+/// A device whose truth nobody knows: `answers | median | range | median width | pairs that overlap | the same in one placement |
+/// pairs of three runs whose ranges overlap | median, longest`. A width is a share of the middle of its interval.
 pub fn unknown(runs: &[Run]) -> String {
     let answered: Vec<(&Run, (f64, Option<f64>))> = runs.iter().filter_map(|run| Some((run, run.interval?))).collect();
     let all: Vec<(f64, Option<f64>)> = answered.iter().map(|(_, interval)| *interval).collect();
@@ -134,10 +134,13 @@ pub fn unknown(runs: &[Run]) -> String {
     let least = all.iter().map(|a| a.0).fold(f64::INFINITY, f64::min);
     let most = all.iter().map(|a| a.1.unwrap_or(a.0)).fold(0.0, f64::max);
     let middle = median(all.iter().map(|a| a.1.map_or(a.0, |upper| (a.0 + upper) / 2.0)).collect());
+    let widths = all.iter().filter_map(|a| a.1.map(|upper| 2.0 * (upper - a.0) / (upper + a.0)));
+    let width = median(widths.collect());
     let cells = [
         format!("{} of {}", all.len(), runs.len()),
         middle.map_or("-".to_owned(), mpps),
         if all.is_empty() { "-".to_owned() } else { format!("{} to {}", mpps(least), mpps(most)) },
+        width.map_or("-".to_owned(), |w| format!("{:.1} %", w * 100.0)),
         count(&|_, _| true),
         count(&same_place),
         format!("{} of {}", of_repeats().filter(|(a, b)| overlap(a, b)).count(), of_repeats().count()),

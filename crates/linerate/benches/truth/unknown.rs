@@ -14,9 +14,9 @@ use crate::{
 pub fn all(options: &Options) {
     println!();
     println!(
-        "| device | evidence | answers | median Mpps | range Mpps | pairs that overlap | of one placement | of three runs each | median, longest |"
+        "| device | evidence | answers | median Mpps | range Mpps | median width | pairs that overlap | of one placement | of three runs each | median, longest |"
     );
-    println!("|---|---|---|---|---|---|---|---|---|");
+    println!("|---|---|---|---|---|---|---|---|---|---|");
     let with = |name: &str, start: &dyn Fn()| {
         if options.wants(name) {
             start();

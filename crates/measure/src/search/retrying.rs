@@ -5,7 +5,7 @@ use units::{Fps, Ratio};
 use super::{
     calls::sustained,
     config::SearchConfig,
-    gave::{Busiest, BySlices, Drain, Gave, Sending},
+    gave::{Busiest, BySlices, Drain, Gave, Sending, SHORT},
     held::{Holding, Probed},
     liveness::{Liveness, Sign},
     pauses::Pauses,
@@ -337,10 +337,16 @@ impl<S: Strategy> Retrying<S> {
         match seen {
             None => self.whole(spec, trial),
             Some(BySlices::Counts(gave)) => Ok(gave),
-            // It offers more at times, so that this load is not beyond it.
             Some(BySlices::Short(gave)) if self.is_incidental(spec.load_fps, gave.load) => {
-                self.short = self.short.max(1.0 - gave.load.get() / spec.load_fps.get());
-                Ok(gave)
+                // It offers more at times, so that this load is not beyond it, and the next trial may be one of them. A share that
+                // is open tells a goal as much; the next lower step is far below.
+                let load = match self.attempts.short(gave.load) {
+                    Ruling::BeyondTester { most_offered, .. } => most_offered,
+                    _ if self.strategy.tolerated_loss().is_some() => gave.load,
+                    again => return Err(again),
+                };
+                self.short = self.short.max(1.0 - load.get() / spec.load_fps.get());
+                Ok(Gave { load, ..gave })
             }
             Some(BySlices::Short(gave)) => {
                 if let Some(load) = self.shows(trial, gave.load) {
@@ -374,7 +380,7 @@ impl<S: Strategy> Retrying<S> {
 
     /// Whether the tester offered a little less than this load only for moments that no slice shows: it did offer as much.
     fn is_incidental(&self, load: Fps, offered: Fps) -> bool {
-        self.offers >= load && offered.get() >= load.get() * INCIDENTAL
+        self.offers.get() >= load.get() * (1.0 - SHORT) && offered.get() >= load.get() * INCIDENTAL
     }
 
     /// What a whole trial gave. One that passed at less than its load, since the tester offered no more, counts at what was
