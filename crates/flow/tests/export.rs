@@ -461,9 +461,10 @@ fn a_file_that_is_none_of_ours_is_left_alone() {
     let path = directory.path().join("important");
     for content in [vec![b'x'; 10_000], b"a line\nand a half".to_vec()] {
         fs::write(&path, &content).unwrap();
+        // Before the exporter has it: while that looks at it, it is busy.
+        assert_eq!(FileSpec::new(&path).check().unwrap_err().kind(), ErrorKind::InvalidData);
         let (exporter, given, events) = start(&spec(&[SinkSpec::Json(FileSpec::new(&path))]));
         given.put(some(3));
-        assert_eq!(FileSpec::new(&path).check().unwrap_err().kind(), ErrorKind::InvalidData);
         wait_for("the line", || downs(&events) == 1);
         assert_eq!(exporter.finish(Duration::ZERO)[0].totals, totals(3, 0, 3));
         assert_eq!(fs::read(&path).unwrap(), content);

@@ -295,6 +295,12 @@ impl<S: Strategy> Retrying<S> {
         (lower.get() < spec.load_fps.get() * CLEARLY_LESS).then_some(lower)
     }
 
+    /// Whether a trial is the one of [`probed`](Self::probed).
+    fn is_probe(&self, spec: &TrialSpec) -> bool {
+        let probe = self.holding.probe(self.config.duration_s);
+        probe == Some((spec.load_fps, spec.duration_s)) && !self.liveness.checks()
+    }
+
     /// Gives a trial that the strategy did not ask for to it.
     fn aside(&mut self, spec: &TrialSpec, gave: &Gave) {
         self.trials.push(gave.number);
@@ -339,10 +345,10 @@ impl<S: Strategy> Retrying<S> {
             Some(BySlices::Counts(gave)) => Ok(gave),
             Some(BySlices::Short(gave)) if self.is_incidental(spec.load_fps, gave.load) => {
                 // It offers more at times, so that this load is not beyond it, and the next trial may be one of them. A share that
-                // is open tells a goal as much; the next lower step is far below.
+                // is open tells a goal as much, and a probe; the next lower step is far below.
                 let load = match self.attempts.short(gave.load) {
                     Ruling::BeyondTester { most_offered, .. } => most_offered,
-                    _ if self.strategy.tolerated_loss().is_some() => gave.load,
+                    _ if self.strategy.tolerated_loss().is_some() || self.is_probe(spec) => gave.load,
                     again => return Err(again),
                 };
                 self.short = self.short.max(1.0 - load.get() / spec.load_fps.get());
@@ -494,9 +500,7 @@ impl<S: Strategy> Search for Retrying<S> {
     fn report(&mut self, trial: &TrialRecord) {
         let Some(spec) = self.pending.filter(|spec| same_trial(spec, &trial.spec)) else { return };
         self.budget.spend(trial);
-        if self.holding.probe(self.config.duration_s) == Some((spec.load_fps, spec.duration_s))
-            && !self.liveness.checks()
-        {
+        if self.is_probe(&spec) {
             return self.probed(&spec, trial);
         }
         let weighed = self.weigh(&spec, trial);
