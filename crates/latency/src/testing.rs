@@ -1,6 +1,7 @@
 //! A server and a clock for tests.
 
 use std::{
+    fmt::Debug,
     net::{Ipv4Addr, SocketAddr, UdpSocket},
     sync::atomic::{AtomicBool, Ordering},
     thread,
@@ -61,6 +62,19 @@ pub(crate) fn with_other<T>(
         let _end = EndsWith(&over);
         act(address)
     })
+}
+
+/// The first of five runs that is what a run in time gives: on a machine that others use, one may be starved of its CPU for
+/// longer than it waits for a reply. What holds of that run, too, `run` asserts itself.
+pub(crate) fn one_in_time<T: Debug>(mut run: impl FnMut() -> T, in_time: impl Fn(&T) -> bool) -> T {
+    let mut starved = Vec::new();
+    for _ in 0..5 {
+        match run() {
+            result if in_time(&result) => return result,
+            result => starved.push(result),
+        }
+    }
+    panic!("none of five runs is as it should be: {starved:#?}");
 }
 
 /// Nanoseconds of this machine.

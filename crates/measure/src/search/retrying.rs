@@ -344,8 +344,8 @@ impl<S: Strategy> Retrying<S> {
             None => self.whole(spec, trial),
             Some(BySlices::Counts(gave)) => Ok(gave),
             Some(BySlices::Short(gave)) if self.is_incidental(spec.load_fps, gave.load) => {
-                // It offers more at times, so that this load is not beyond it, and the next trial may be one of them. A share that
-                // is open tells a goal as much, and a probe; the next lower step is far below.
+                // It offers more at times, so that this load is not beyond it. Goals leave the share open that was not offered, and
+                // to a probe it does not matter. Steps would fall to the next lower one: so it is made again, and the most counts.
                 let load = match self.attempts.short(gave.load) {
                     Ruling::BeyondTester { most_offered, .. } => most_offered,
                     _ if self.strategy.tolerated_loss().is_some() || self.is_probe(spec) => gave.load,
