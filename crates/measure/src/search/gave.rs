@@ -13,7 +13,7 @@ pub(super) const GROWTH: f64 = 2e-3;
 const FIRST_DRAIN_S: f64 = 0.2;
 const DRAIN_MARGIN: f64 = 2.0;
 /// Share by which the tester may fall short of a load in the slices that count.
-pub(super) const SHORT: f64 = 2e-3;
+const SHORT: f64 = 2e-3;
 /// Frames that the slices that count may hold fewer by where they are cut off.
 const CUT_OFF: f64 = 2.0;
 /// Time kept busy that tells a rate, seconds.

@@ -5,7 +5,7 @@ use units::{Fps, Ratio};
 use super::{
     calls::sustained,
     config::SearchConfig,
-    gave::{Busiest, BySlices, Drain, Gave, Sending, SHORT},
+    gave::{Busiest, BySlices, Drain, Gave, Sending},
     held::{Holding, Probed},
     liveness::{Liveness, Sign},
     pauses::Pauses,
@@ -57,6 +57,8 @@ pub struct Retrying<S> {
     offers: Fps,
     /// The largest share that the tester did not offer of a load that passed and is not beyond it.
     short: f64,
+    /// Of the trials of the pending load that passed at a little less than it, the one that was offered the most.
+    most_of_it: Option<Gave>,
     /// The most that the tester offered of loads that were beyond it, other than for its own gaps.
     most_offered: Option<Fps>,
     /// By slices: time that the queue of the device takes to empty.
@@ -97,6 +99,7 @@ impl<S: Clone> Retrying<S> {
             counted_short: false,
             offers: Fps::ZERO,
             short: 0.0,
+            most_of_it: None,
             most_offered: None,
             drain: Drain::default(),
             clean_s: 0.0,
@@ -346,13 +349,15 @@ impl<S: Strategy> Retrying<S> {
             Some(BySlices::Short(gave)) if self.is_incidental(spec.load_fps, gave.load) => {
                 // It offers more at times, so that this load is not beyond it. Goals leave the share open that was not offered, and
                 // to a probe it does not matter. Steps would fall to the next lower one: so it is made again, and the most counts.
-                let load = match self.attempts.short(gave.load) {
-                    Ruling::BeyondTester { most_offered, .. } => most_offered,
-                    _ if self.strategy.tolerated_loss().is_some() || self.is_probe(spec) => gave.load,
+                let most = self.most_of_it.filter(|most| most.load >= gave.load).unwrap_or(gave);
+                self.most_of_it = Some(most);
+                match self.attempts.short(gave.load) {
+                    Ruling::BeyondTester { .. } => {}
+                    _ if self.strategy.tolerated_loss().is_some() || self.is_probe(spec) => {}
                     again => return Err(again),
-                };
-                self.short = self.short.max(1.0 - load.get() / spec.load_fps.get());
-                Ok(Gave { load, ..gave })
+                }
+                self.short = self.short.max(1.0 - most.load.get() / spec.load_fps.get());
+                Ok(most)
             }
             Some(BySlices::Short(gave)) => {
                 if let Some(load) = self.shows(trial, gave.load) {
@@ -386,7 +391,7 @@ impl<S: Strategy> Retrying<S> {
 
     /// Whether the tester offered a little less than this load only for moments that no slice shows: it did offer as much.
     fn is_incidental(&self, load: Fps, offered: Fps) -> bool {
-        self.offers.get() >= load.get() * (1.0 - SHORT) && offered.get() >= load.get() * INCIDENTAL
+        self.offers >= load && offered.get() >= load.get() * INCIDENTAL
     }
 
     /// What a whole trial gave. One that passed at less than its load, since the tester offered no more, counts at what was
@@ -478,6 +483,7 @@ impl<S: Strategy> Search for Retrying<S> {
                 }
             };
             self.attempts.restart();
+            self.most_of_it = None;
             let spec = TrialSpec::steady(self.config.frame_size, load_fps, duration_s, purpose);
             let one = self.config.tolerated_loss;
             let (least, most) = self.strategy.tolerated_loss().unwrap_or((one, one));
