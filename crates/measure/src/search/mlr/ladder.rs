@@ -37,8 +37,9 @@ impl Ladder {
             return Fps::from_raw(self.bottom);
         }
         let exact = self.top * (-(self.last.saturating_sub(rung) as f64) * self.step).exp();
-        // Round to whole frames per second where rounding is far finer than the width.
-        Fps::from_raw(if rung < self.last && exact * self.width * SLACK > 1.0 { exact.round() } else { exact })
+        // Round to whole frames per second where rounding is far finer than the width. The lowest load may be nearer than that.
+        let fine = rung < self.last && exact * self.width * SLACK > 1.0 && exact.round() > self.bottom;
+        Fps::from_raw(if fine { exact.round() } else { exact })
     }
 
     /// Number of the highest rung.
@@ -74,6 +75,14 @@ mod tests {
 
     use super::*;
     use crate::search::mlr::SearchGoal;
+
+    #[test]
+    fn a_rung_just_above_the_lowest_load_is_not_rounded_below_it() {
+        let (top, share, width) = (19_476_922.086_348_727, 0.008_819_671_699_818_687, 0.058_541_392_833_426_03);
+        let ladder = Ladder::new(top * share, top, width);
+        let [lowest, next] = [0, 1].map(|rung| ladder.load(rung).get());
+        assert!(lowest < next && next.fract() != 0.0 && ladder.load(2).get().fract() == 0.0, "{lowest} {next}");
+    }
 
     proptest! {
         #[test]
